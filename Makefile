@@ -1,0 +1,45 @@
+# Each target says in one line what it does: `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench golden format clean
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## create .venv and install everything into it
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Narrows needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --editable '.[dev]'
+	@touch $@
+
+demo: setup ## show what queries over a wide, nested stream need of it
+	@$(BIN)/narrows explain examples/vehicles.sql
+
+test: setup ## run all tests
+	$(BIN)/python -m pytest
+
+check: setup ## lint, format check, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup ## measure planning from 100 to 15 000 columns
+	$(BIN)/python bench/planning.py
+
+golden: setup ## rewrite the golden files; read the diff before you commit it
+	NARROWS_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden
+	git diff --stat -- tests/golden
+
+format: setup ## format the code
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+clean: ## remove the virtual environment and all caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,28 @@
+"""Narrows: streaming SQL on Apache Spark that reads, decodes, ships and encodes only what is used.
+
+>>> import narrows
+>>> catalog = narrows.Catalog()
+>>> _ = catalog.execute('''
+...     CREATE STREAM s (a BIGINT, b STRUCT<c: BIGINT, d: STRING>)
+...     WITH (connector = 'file', path = 'data/s')
+... ''')
+>>> print(narrows.plan("SELECT a, b->c FROM s", catalog).explain("logical"))
+Logical Plan
+- id               | info
+  Project_1        | fields=[s.a; s.b->c]
+  └─DataSource_0   | source=s, decoder=json, schema=[a, b{c}], decodes=2 of 3 leaves
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from narrows.catalog.catalog import Catalog
+from narrows.errors import NarrowsError
+from narrows.notices import Notice
+from narrows.planner import Plan, plan
+
+try:
+    __version__ = version("narrows")
+except PackageNotFoundError:  # run from a source tree that was never installed
+    __version__ = "0.0.0"
+
+__all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "__version__", "plan"]

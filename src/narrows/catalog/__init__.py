@@ -1,0 +1,1 @@
+"""What exists: streams, tables, sinks, pipelines, and the options they may have."""

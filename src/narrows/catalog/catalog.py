@@ -1,0 +1,297 @@
+"""The catalog: streams, tables, sinks and pipelines by name, and the statements that change it.
+
+Names have no case, like everywhere in Spark SQL. A pipeline is planned when it is created, so what
+is in a catalog can be planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from sqlglot import exp
+
+from narrows.catalog.describe import Rows, describe, show
+from narrows.catalog.objects import Pipeline, Sink, Source
+from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS, check_options
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.planner import Plan, plan_query
+from narrows.schema import BIGINT, TIMESTAMP, Struct
+from narrows.sql.functions import Function, FunctionRegistry, builtin_functions
+from narrows.sql.parse import parse
+from narrows.sql.scope import Name
+from narrows.sql.statements import (
+    Create,
+    CreatePipeline,
+    CreateSink,
+    CreateSource,
+    Describe,
+    Drop,
+    Explain,
+    ObjectKind,
+    Option,
+    Show,
+    Statement,
+)
+
+Answer = Rows | str | None
+"""What a statement answers: rows, the text of an EXPLAIN, or nothing."""
+
+CatalogObject = Source | Sink | Pipeline
+Found = TypeVar("Found", bound=CatalogObject)
+Declared = TypeVar("Declared", bound=CatalogObject)
+DeclareStatement = TypeVar("DeclareStatement", bound=Create)
+
+
+class Catalog:
+    """Everything that has been declared. Planning needs nothing else: no Spark, no JVM."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._pipelines: dict[str, Pipeline] = {}
+        self.functions = FunctionRegistry(parent=builtin_functions())
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def execute(self, sql: str, filename: str | None = None) -> list[Answer]:
+        """Executes statements in order; the answers of all of them."""
+        try:
+            return [self.execute_statement(statement) for statement in parse(sql, filename)]
+        except NarrowsError as error:
+            raise error.located(sql, filename) from None
+
+    def load(self, path: str | Path) -> list[Answer]:
+        """Executes the statements of a file."""
+        try:
+            text = Path(path).read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise fail(Code.UNREADABLE_FILE, f"cannot read `{path}`: {reason}") from None
+        return self.execute(text, str(path))
+
+    def execute_statement(self, statement: Statement) -> Answer:
+        match statement:
+            case CreateSource():
+                self._declare(statement, self._sources, self._source)
+            case CreateSink():
+                self._declare(statement, self._sinks, self._sink)
+            case CreatePipeline():
+                self._declare(statement, self._pipelines, self._pipeline)
+            case Drop():
+                self._drop(statement)
+            case Show(kind=kind):
+                return show(self._of_kind(kind).values(), kind)
+            case Describe():
+                return describe(self._described(statement))
+            case Explain():
+                return self._explain(statement)
+            case _:
+                word = type(statement).__name__.upper()
+                raise fail(
+                    Code.NOT_SUPPORTED,
+                    f"{word} runs a query, and a catalog only plans",
+                    hint="use EXPLAIN to see the plan",
+                )
+        return None
+
+    def add_function(self, name: str, min_args: int = 0, max_args: int | None = None) -> None:
+        """Makes a user's function known by name. What it looks at is not known: everything."""
+        self.functions.add(
+            Function(name.lower(), min_args=min_args, max_args=max_args, known=False)
+        )
+
+    # --- look-up ----------------------------------------------------------------------------------
+
+    @property
+    def pipelines(self) -> list[Pipeline]:
+        return list(self._pipelines.values())
+
+    def find_source(self, name: Name) -> Source:
+        """A stream or table by name."""
+        return _find(self._sources, "stream or table", name)
+
+    def sink(self, name: str, span: Span | None = None) -> Sink:
+        return _find(self._sinks, "sink", Name(name, span))
+
+    def pipeline(self, name: str, span: Span | None = None) -> Pipeline:
+        return _find(self._pipelines, "pipeline", Name(name, span))
+
+    def plan_pipeline(self, name: str, *, pruning: bool = True) -> Plan:
+        """The plan of a pipeline, down to its sinks."""
+        pipeline = self.pipeline(name)
+        return plan_query(pipeline.query, self, pipeline=pipeline, pruning=pruning)
+
+    def summary(self) -> str:
+        """`2 streams, 1 table, 3 sinks, 3 pipelines`."""
+        counts = [(len(self._of_kind(kind)), kind.value) for kind in ObjectKind]
+        texts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+        return ", ".join(texts) or "nothing declared"
+
+    def _of_kind(self, kind: ObjectKind) -> Mapping[str, CatalogObject]:
+        match kind:
+            case ObjectKind.STREAM | ObjectKind.TABLE:
+                bounded = kind is ObjectKind.TABLE
+                return {key: s for key, s in self._sources.items() if s.bounded == bounded}
+            case ObjectKind.SINK:
+                return self._sinks
+            case ObjectKind.PIPELINE:
+                return self._pipelines
+
+    # --- CREATE -----------------------------------------------------------------------------------
+
+    def _declare(
+        self,
+        statement: DeclareStatement,
+        objects: dict[str, Declared],
+        make: Callable[[DeclareStatement], Declared],
+    ) -> None:
+        key = statement.name.casefold()
+        existing = objects.get(key)
+        if existing is not None and statement.if_not_exists:
+            return
+        if existing is not None and not statement.or_replace:
+            raise fail(
+                Code.DUPLICATE_OBJECT,
+                f"a {existing.kind.value} called `{statement.name}` exists already",
+                statement.name_span,
+                "use another name, or `CREATE OR REPLACE`",
+            )
+        made = make(statement)
+        if existing is not None:
+            self._check_replaceable(objects, key, made)
+        objects[key] = made
+
+    def _check_replaceable(self, objects: dict[str, Declared], key: str, made: Declared) -> None:
+        """What uses the old definition must still plan with the new one."""
+        before = objects[key]
+        objects[key] = made
+        try:
+            for pipeline in self._users_of(before):
+                plan_query(pipeline.query, self, pipeline=pipeline)
+        except NarrowsError as error:
+            objects[key] = before
+            raise fail(
+                Code.OBJECT_IN_USE,
+                f"with this definition pipeline `{pipeline.name}` could not be planned:"
+                f" {error.problems[0].message}",
+                hint=f"drop it first: `DROP PIPELINE {pipeline.name}`",
+            ) from None
+
+    def _source(self, statement: CreateSource) -> Source:
+        bounded = statement.kind is ObjectKind.TABLE
+        common = TABLE_OPTIONS if bounded else STREAM_OPTIONS
+        checked = check_options(statement.options, common, sink=False)
+        values = dict(checked.values)
+        if "eventtime" in values:
+            values["eventtime"] = _event_time(statement.options["eventtime"], statement.schema)
+        return Source(
+            name=statement.name,
+            schema=statement.schema,
+            bounded=bounded,
+            connector=checked.connector,
+            format=checked.format,
+            options=values,
+        )
+
+    def _sink(self, statement: CreateSink) -> Sink:
+        checked = check_options(statement.options, SINK_OPTIONS, sink=True)
+        return Sink(
+            name=statement.name,
+            connector=checked.connector,
+            format=checked.format,
+            options=checked.values,
+        )
+
+    def _pipeline(self, statement: CreatePipeline) -> Pipeline:
+        sinks = tuple(self.sink(name, span).name for name, span in statement.sinks)
+        pipeline = Pipeline(name=statement.name, sinks=sinks, query=statement.query)
+        plan_query(pipeline.query, self, pipeline=pipeline)
+        return pipeline
+
+    # --- DROP, DESCRIBE, EXPLAIN ------------------------------------------------------------------
+
+    def _drop(self, statement: Drop) -> None:
+        objects = self._of_kind(statement.kind)
+        key = statement.name.casefold()
+        if key not in objects and statement.if_exists:
+            return
+        name = Name(statement.name, statement.name_span)
+        users = self._users_of(_find(objects, statement.kind.value, name))
+        if users:
+            raise fail(
+                Code.OBJECT_IN_USE,
+                f"{statement.kind.value} `{statement.name}` is used by pipeline"
+                f" {listed([f'`{user.name}`' for user in users])}",
+                statement.name_span,
+                f"drop what uses it first: `DROP PIPELINE {users[0].name}`",
+            )
+        for store in (self._sources, self._sinks, self._pipelines):
+            if store.get(key) is objects.get(key):
+                del store[key]
+                return
+
+    def _users_of(self, used: CatalogObject) -> list[Pipeline]:
+        return [p for p in self._pipelines.values() if self._uses(p, used)]
+
+    def _uses(self, pipeline: Pipeline, used: CatalogObject) -> bool:
+        if isinstance(used, Sink):
+            return used.name in pipeline.sinks
+        if isinstance(used, Source):
+            tables = pipeline.query.tree.find_all(exp.Table)
+            return any(table.name.casefold() == used.name.casefold() for table in tables)
+        return False
+
+    def _described(self, statement: Describe) -> CatalogObject:
+        name = Name(statement.name, statement.name_span)
+        if statement.kind is not None:
+            return _find(self._of_kind(statement.kind), statement.kind.value, name)
+        everything: dict[str, CatalogObject] = {**self._pipelines, **self._sinks, **self._sources}
+        return _find(everything, "stream, table, sink or pipeline", name)
+
+    def _explain(self, statement: Explain) -> str:
+        if statement.query is not None:
+            return plan_query(statement.query, self).explain(statement.mode)
+        if statement.pipeline is not None:
+            name, span = statement.pipeline
+            self.pipeline(name, span)
+            return self.plan_pipeline(name).explain(statement.mode)
+        assert statement.shared_stream is not None
+        raise fail(
+            Code.NOT_SUPPORTED,
+            "EXPLAIN SHARED STREAM shows running pipelines, and a catalog only plans",
+            statement.shared_stream[1],
+            "use EXPLAIN PIPELINE to see what one pipeline needs of the stream",
+        )
+
+
+def _find(objects: Mapping[str, Found], what: str, name: Name) -> Found:
+    found = objects.get(name.text.casefold())
+    if found is not None:
+        return found
+    known = [known.name for known in objects.values()]
+    hint = did_you_mean(name.text, known) or (f"there are {listed(known)}" if known else None)
+    source = Code.UNKNOWN_SOURCE if what == "stream or table" else Code.UNKNOWN_OBJECT
+    raise fail(source, f"no {what} is called `{name.text}`", name.span, hint)
+
+
+def _event_time(option: Option, schema: Struct) -> str:
+    """The event-time column by its exact name."""
+    found = schema.find(str(option.value))
+    if len(found) != 1:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{option.value}` is not in the schema",
+            option.value_span,
+            did_you_mean(str(option.value), schema.names),
+        )
+    column = schema.fields[found[0]]
+    if column.type not in (TIMESTAMP, BIGINT):
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{column.name}` is {column.type.sql()}",
+            option.value_span,
+            "it must be TIMESTAMP, or BIGINT for an epoch",
+        )
+    return column.name

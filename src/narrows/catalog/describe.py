@@ -1,0 +1,62 @@
+"""What SHOW and DESCRIBE answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from narrows.catalog.objects import Pipeline, Sink, Source
+from narrows.sql.statements import ObjectKind
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An answer in rows and columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+_COLUMNS = {
+    ObjectKind.STREAM: ("name", "connector", "format", "columns", "shared"),
+    ObjectKind.TABLE: ("name", "connector", "format", "columns", "shared"),
+    ObjectKind.SINK: ("name", "connector", "format"),
+    ObjectKind.PIPELINE: ("name", "sinks", "query"),
+}
+
+
+def show(objects: Iterable[Source | Sink | Pipeline], kind: ObjectKind) -> Rows:
+    """One row for each object, sorted by name."""
+    ordered = sorted(objects, key=lambda declared: declared.name.casefold())
+    return Rows(_COLUMNS[kind], tuple(_summary(declared) for declared in ordered))
+
+
+def _summary(declared: Source | Sink | Pipeline) -> tuple[str, ...]:
+    match declared:
+        case Source(name=name, connector=connector, format=form, schema=schema):
+            return (name, connector, form, str(len(schema)), _text(declared.shared))
+        case Sink(name=name, connector=connector, format=form):
+            return (name, connector, form)
+        case Pipeline(name=name, sinks=sinks, query=query):
+            return (name, ", ".join(sinks), " ".join(query.sql.split()))
+
+
+def describe(declared: Source | Sink | Pipeline) -> Rows:
+    """Columns and types of a source, options of a sink, the query of a pipeline."""
+    match declared:
+        case Source(schema=schema, options=options):
+            columns = tuple((f.name, f.type.sql()) for f in schema)
+            return Rows(("name", "value"), (*columns, *_options(options)))
+        case Sink(options=options):
+            return Rows(("name", "value"), _options(options))
+        case Pipeline(sinks=sinks, query=query):
+            return Rows(("name", "value"), (("sinks", ", ".join(sinks)), ("query", query.sql)))
+
+
+def _options(options: object) -> tuple[tuple[str, str], ...]:
+    assert isinstance(options, dict)
+    return tuple((f"WITH {name}", _text(value)) for name, value in sorted(options.items()))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,58 @@
+"""What a catalog holds: sources (streams and tables), sinks and pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from narrows.schema import Struct
+from narrows.sql.statements import ObjectKind, OptionValue, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A stream, or a table when it is bounded."""
+
+    name: str
+    schema: Struct
+    bounded: bool = False
+    connector: str = "file"
+    format: str = "json"
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> ObjectKind:
+        return ObjectKind.TABLE if self.bounded else ObjectKind.STREAM
+
+    @property
+    def shared(self) -> bool:
+        return self.options.get("shared") is True
+
+    @property
+    def eventtime(self) -> str | None:
+        """The column that says when a row happened, by its exact name."""
+        column = self.options.get("eventtime")
+        return column if isinstance(column, str) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sink:
+    name: str
+    connector: str
+    format: str = "json"
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> ObjectKind:
+        return ObjectKind.SINK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    name: str
+    sinks: tuple[str, ...]
+    query: Query
+
+    @property
+    def kind(self) -> ObjectKind:
+        return ObjectKind.PIPELINE

@@ -1,0 +1,226 @@
+"""Which WITH options exist: every connector and every format declares its own.
+
+An option that nobody declared is an error with a suggestion, never silently ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.sql.statements import Option, Options, OptionValue
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """A declared option: what values it takes, and what holds when it is not given."""
+
+    name: str
+    doc: str
+    type: type[str] | type[int] | type[bool] = str
+    default: OptionValue | None = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    duration: bool = False
+
+    def check(self, option: Option) -> OptionValue:
+        value = option.value
+        if type(value) is not self.type:
+            raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
+        if self.choices and value not in self.choices:
+            hint = did_you_mean(str(value), self.choices)
+            raise self._invalid(option, f"is one of {', '.join(self.choices)}", hint)
+        if self.duration and parse_duration(str(value)) is None:
+            raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
+        return value
+
+    def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
+        message = f"option `{self.name}` {rule}, not `{option.value}`"
+        return fail(Code.INVALID_OPTION, message, option.value_span, hint)
+
+
+_TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Connector:
+    """Where payloads come from or go to. `None` for the direction that it does not have."""
+
+    name: str
+    source_options: tuple[OptionSpec, ...] | None = None
+    sink_options: tuple[OptionSpec, ...] | None = None
+    default_sink_format: str = "json"
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a payload is written. `None` for the direction that it does not have."""
+
+    name: str
+    source_options: tuple[OptionSpec, ...] | None = None
+    sink_options: tuple[OptionSpec, ...] | None = None
+
+
+_PATH = OptionSpec("path", "folder, file or glob", required=True)
+
+CONNECTORS: dict[str, Connector] = {
+    connector.name: connector
+    for connector in (
+        Connector("file", source_options=(_PATH,), sink_options=(_PATH,)),
+        Connector("console", sink_options=(), default_sink_format="none"),
+        Connector("memory", sink_options=(), default_sink_format="none"),
+    )
+}
+
+FORMATS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        Format("json", source_options=(), sink_options=()),
+        Format("csv", source_options=(), sink_options=()),
+        Format("text", source_options=()),
+        Format("parquet", source_options=(), sink_options=()),
+        Format("none", sink_options=()),
+    )
+}
+
+_FORMAT = OptionSpec("format", "how a payload is written", default="json")
+_CONNECTOR = OptionSpec("connector", "where payloads come from or go to", required=True)
+
+TABLE_OPTIONS: tuple[OptionSpec, ...] = (
+    _CONNECTOR,
+    _FORMAT,
+    OptionSpec(
+        "on_error",
+        "what becomes of a payload that cannot be read",
+        default="dead_letter",
+        choices=("dead_letter", "drop", "fail"),
+    ),
+)
+
+STREAM_OPTIONS: tuple[OptionSpec, ...] = (
+    *TABLE_OPTIONS,
+    OptionSpec("shared", "decode once for all running pipelines", type=bool, default=False),
+    OptionSpec("eventtime", "the column that says when a row happened"),
+    OptionSpec("watermark", "how late a row may come", duration=True),
+)
+
+SINK_OPTIONS: tuple[OptionSpec, ...] = (_CONNECTOR, OptionSpec("format", _FORMAT.doc))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The options of an object, complete and of the right types."""
+
+    connector: str
+    format: str
+    values: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+def check_options(options: Options, common: tuple[OptionSpec, ...], *, sink: bool) -> Checked:
+    """Checks what the user gave against what is declared; reports all problems together."""
+    connector = _connector(options, sink)
+    form = _format(options, connector, sink)
+    specs = {
+        spec.name: spec
+        for spec in (
+            *common,
+            *((connector.sink_options if sink else connector.source_options) or ()),
+            *((form.sink_options if sink else form.source_options) or ()),
+        )
+    }
+    problems: list[Problem] = []
+    values: dict[str, OptionValue] = {
+        spec.name: spec.default for spec in specs.values() if spec.default is not None
+    }
+    for name, option in options.items():
+        try:
+            if name not in specs:
+                raise _unknown(name, option, specs, connector, form)
+            values[name] = specs[name].check(option)
+        except NarrowsError as error:
+            problems.extend(error.problems)
+    for spec in specs.values():
+        if spec.required and spec.name not in options:
+            message = f"option `{spec.name}` is missing: {spec.doc}"
+            hint = f"connector `{connector.name}` needs it"
+            problems.append(Problem(Code.INVALID_OPTION, message, None, hint))
+    if problems:
+        raise NarrowsError(*problems)
+    values["format"] = form.name
+    return Checked(connector.name, form.name, values)
+
+
+def _unknown(
+    name: str, option: Option, specs: Iterable[str], connector: Connector, form: Format
+) -> NarrowsError:
+    known = sorted(specs)
+    return fail(
+        Code.UNKNOWN_OPTION,
+        f"connector `{connector.name}` with format `{form.name}` has no option `{name}`",
+        option.key_span,
+        did_you_mean(name, known) or f"options are {', '.join(known)}",
+    )
+
+
+def _connector(options: Options, sink: bool) -> Connector:
+    usable = [
+        c.name
+        for c in CONNECTORS.values()
+        if (c.sink_options if sink else c.source_options) is not None
+    ]
+    option = options.get("connector")
+    if option is None:
+        hint = f"add `connector = '...'`, one of {', '.join(usable)}"
+        raise fail(Code.UNKNOWN_CONNECTOR, "option `connector` is missing", None, hint)
+    name = _CONNECTOR.check(option)
+    if name in usable:
+        return CONNECTORS[str(name)]
+    role = "sink" if sink else "source"
+    hint = did_you_mean(str(name), usable) or f"{role} connectors are {', '.join(usable)}"
+    message = f"no {role} connector is called `{name}`"
+    raise fail(Code.UNKNOWN_CONNECTOR, message, option.value_span, hint)
+
+
+def _format(options: Options, connector: Connector, sink: bool) -> Format:
+    usable = [
+        f.name
+        for f in FORMATS.values()
+        if (f.sink_options if sink else f.source_options) is not None
+    ]
+    option = options.get("format")
+    if option is None:
+        return FORMATS[connector.default_sink_format if sink else "json"]
+    name = _FORMAT.check(option)
+    if name in usable:
+        return FORMATS[str(name)]
+    role = "sink" if sink else "source"
+    hint = did_you_mean(str(name), usable) or f"{role} formats are {', '.join(usable)}"
+    raise fail(Code.UNKNOWN_FORMAT, f"no {role} format is called `{name}`", option.value_span, hint)
+
+
+_DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
+_UNITS = {
+    "ms": 1,
+    "millisecond": 1,
+    "s": 1000,
+    "sec": 1000,
+    "second": 1000,
+    "min": 60_000,
+    "minute": 60_000,
+    "h": 3_600_000,
+    "hour": 3_600_000,
+    "d": 86_400_000,
+    "day": 86_400_000,
+}
+
+
+def parse_duration(text: str) -> int | None:
+    """Milliseconds of `5 seconds`, `500 ms`, `1 hour`; None when the text is no duration."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    unit = match[2].lower()
+    factor = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
+    return int(match[1]) * factor if factor is not None else None

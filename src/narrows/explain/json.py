@@ -1,0 +1,56 @@
+"""EXPLAIN as JSON: `{"logical": node, "physical": node, "notices": [...]}`.
+
+`node = {"id", "operator", "info": {key: text or list}, "children": []}`. Nothing is cut here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from narrows.explain.tree import ExplainNode, number
+from narrows.logical.nodes import Listing
+from narrows.sql.statements import ExplainMode
+
+if TYPE_CHECKING:
+    from narrows.planner import Plan
+
+
+def explain_json(plan: Plan, mode: ExplainMode) -> str:
+    return json.dumps(explain_dict(plan, mode), indent=2, ensure_ascii=False)
+
+
+def explain_dict(plan: Plan, mode: ExplainMode) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    if mode is not ExplainMode.PHYSICAL:
+        parts["logical"] = _node(number(plan.logical))
+    if mode is not ExplainMode.LOGICAL:
+        parts["physical"] = _node(number(plan.physical))
+    if mode is ExplainMode.VERBOSE:
+        parts["bound"] = _node(number(plan.bound))
+        parts["rules"] = [
+            {
+                "rule": run.rule,
+                "changed": run.changed,
+                "milliseconds": round(run.seconds * 1000, 3),
+                **({"plan": _node(number(run.plan))} if run.plan is not None else {}),
+            }
+            for run in plan.rule_runs
+        ]
+    parts["notices"] = [
+        {"code": notice.code, "message": notice.message, "hint": notice.hint}
+        for notice in plan.notices
+    ]
+    return parts
+
+
+def _node(node: ExplainNode) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "operator": node.operator,
+        "info": {
+            key: list(value.parts) if isinstance(value, Listing) else value
+            for key, value in node.info.items()
+        },
+        "children": [_node(child) for child in node.children],
+    }

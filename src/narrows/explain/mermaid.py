@@ -1,0 +1,50 @@
+"""EXPLAIN as a Mermaid flow chart, data flowing downwards, for docs and pull requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from narrows.explain.text import info_text
+from narrows.explain.tree import ExplainNode, number
+from narrows.logical.nodes import Node
+from narrows.sql.statements import ExplainMode
+
+if TYPE_CHECKING:
+    from narrows.planner import Plan
+
+
+def explain_mermaid(plan: Plan, mode: ExplainMode) -> str:
+    lines = ["flowchart TD"]
+    if mode is not ExplainMode.PHYSICAL:
+        lines.extend(_graph("logical", "Logical Plan", plan.logical))
+    if mode is not ExplainMode.LOGICAL:
+        lines.extend(_graph("physical", "Physical Plan", plan.physical))
+    return "\n".join(lines)
+
+
+def _graph(prefix: str, title: str, root: Node) -> Iterator[str]:
+    yield f'  subgraph {prefix}["{title}"]'
+    seen: set[str] = set()
+    pending = [number(root)]
+    while pending:
+        node = pending.pop(0)
+        if node.id in seen:
+            continue
+        seen.add(node.id)
+        yield f'    {prefix}_{node.id}["{_label(node)}"]'
+        for child in node.children:
+            yield f"    {prefix}_{child.id} --> {prefix}_{node.id}"
+        pending.extend(node.children)
+    yield "  end"
+
+
+def _label(node: ExplainNode) -> str:
+    return "<br/>".join(_escape(line) for line in (node.id, info_text(node.info)) if line)
+
+
+def _escape(text: str) -> str:
+    # Mermaid reads these as its own syntax, even in quotes; entities are always text.
+    for char, entity in (("&", "#amp;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+        text = text.replace(char, entity)
+    return text

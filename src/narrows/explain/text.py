@@ -1,0 +1,68 @@
+"""EXPLAIN as text.
+
+Logical Plan
+- id               | info
+  Project_1        | fields=[stream_4.a; stream_4.b->items[0]->x]
+  └─DataSource_0   | source=stream_4, decoder=json, schema=[a, b{items[0][struct{x}]}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from narrows.demand_text import cut_list
+from narrows.explain.tree import ExplainNode, number
+from narrows.logical.nodes import Info, Listing, Node
+from narrows.sql.statements import ExplainMode
+
+if TYPE_CHECKING:
+    from narrows.planner import Plan
+
+
+def explain_text(plan: Plan, mode: ExplainMode) -> str:
+    parts = []
+    if mode is ExplainMode.VERBOSE:
+        parts.append(section("Logical Plan, as bound", plan.bound))
+        parts.extend(
+            section(f"After {run.rule}", run.plan) for run in plan.rule_runs if run.plan is not None
+        )
+    elif mode is not ExplainMode.PHYSICAL:
+        parts.append(section("Logical Plan", plan.logical))
+    if mode is not ExplainMode.LOGICAL:
+        parts.append(section("Physical Plan", plan.physical))
+    if plan.notices:
+        lines = []
+        for notice in plan.notices:
+            lines.append(f"- {notice.message}")
+            if notice.hint:
+                lines.append(f"  hint: {notice.hint}")
+        parts.append("\n".join(("Notices", *lines)))
+    return "\n\n".join(parts)
+
+
+def section(title: str, root: Node) -> str:
+    """A titled plan."""
+    rows = list(_rows(number(root), "", ""))
+    width = max(len(name) for name, _ in rows) + 3
+    lines = [title, f"- {'id'.ljust(width)}| info"]
+    lines.extend(f"  {name.ljust(width)}| {info}".rstrip() for name, info in rows)
+    return "\n".join(lines)
+
+
+def _rows(node: ExplainNode, first: str, rest: str) -> Iterator[tuple[str, str]]:
+    """The node and all below it; `first` and `rest` are drawn before its own and later lines."""
+    yield first + node.id, info_text(node.info)
+    for place, child in enumerate(node.children):
+        last = place == len(node.children) - 1
+        yield from _rows(child, rest + ("└─" if last else "├─"), rest + ("  " if last else "│ "))
+
+
+def info_text(info: Info) -> str:
+    return ", ".join(f"{key}={_value(value)}" for key, value in info.items())
+
+
+def _value(value: str | Listing) -> str:
+    if isinstance(value, Listing):
+        return f"[{cut_list(value.parts, value.separator)}]"
+    return value

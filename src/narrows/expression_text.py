@@ -1,0 +1,86 @@
+"""Bound expressions as people read them: `stream_4.b->items[0]->x`, `a > 1 AND b->c IS NULL`."""
+
+from __future__ import annotations
+
+from narrows.expressions import (
+    Call,
+    Cast,
+    Column,
+    ElementAccess,
+    Expr,
+    FieldAccess,
+    Lambda,
+    Literal,
+    SortKey,
+    SyntaxForm,
+    Variable,
+)
+
+_LOOSEST = 0
+_ACCESS = 100
+"""Binds tighter than every operator."""
+
+
+def expression_text(expr: Expr) -> str:
+    return _write(expr, _LOOSEST)
+
+
+def sort_key_text(key: SortKey) -> str:
+    text = expression_text(key.expr)
+    if key.descending:
+        text += " DESC"
+    if key.nulls_first == key.descending:  # not what the direction implies
+        text += " NULLS FIRST" if key.nulls_first else " NULLS LAST"
+    return text
+
+
+def _write(expr: Expr, outer: int) -> str:
+    """The text, in parentheses if it binds looser than what stands around it."""
+    match expr:
+        case Column(name=name, qualifier=qualifier):
+            return f"{qualifier}.{name}" if qualifier else name
+        case Variable(name=name):
+            return name
+        case Literal(text=text):
+            return text
+        case FieldAccess(base=base, name=name):
+            return f"{_write(base, _ACCESS)}->{name}"
+        case ElementAccess(base=base, index=index):
+            return f"{_write(base, _ACCESS)}[{_write(index, _LOOSEST)}]"
+        case Cast(operand=operand, to=to, safe=safe):
+            return f"{'TRY_CAST' if safe else 'CAST'}({_write(operand, _LOOSEST)} AS {to})"
+        case Lambda(parameters=parameters, body=body):
+            names = ", ".join(p.name for p in parameters)
+            left = names if len(parameters) == 1 else f"({names})"
+            return f"{left} -> {_write(body, _LOOSEST)}"
+        case Call():
+            return _write_call(expr, outer)
+        case SyntaxForm(pieces=pieces, operands=operands):
+            inner = [_write(operand, _ACCESS) for operand in operands]
+            return "".join(p + o for p, o in zip(pieces, [*inner, ""], strict=True))
+        case _:
+            raise AssertionError(f"no text for {type(expr).__name__}")
+
+
+def _write_call(call: Call, outer: int) -> str:
+    syntax = call.function.syntax
+    if syntax is not None:
+        # One step tighter for the operands: `a - (b - c)` must not lose its parentheses.
+        inner = syntax.precedence + 1
+        text = syntax.write([_write(arg, inner) for arg in call.args])
+        return f"({text})" if syntax.precedence < outer else text
+    args = ", ".join(_write(arg, _LOOSEST) for arg in call.args)
+    if not call.args and call.function.takes_star:
+        args = "*"
+    text = f"{call.function.name}({'DISTINCT ' if call.distinct else ''}{args})"
+    if call.order_by:
+        keys = ", ".join(sort_key_text(key) for key in call.order_by)
+        text += f" WITHIN GROUP (ORDER BY {keys})"
+    if call.ignore_nulls:
+        text += " IGNORE NULLS"
+    if call.filter is not None:
+        text += f" FILTER (WHERE {_write(call.filter, _LOOSEST)})"
+    if call.partition_by:
+        keys = ", ".join(_write(key, _LOOSEST) for key in call.partition_by)
+        text += f" OVER (PARTITION BY {keys})"
+    return text

@@ -1,0 +1,1 @@
+"""The logical plan: what a query computes, before anything is decided about how."""

@@ -1,0 +1,112 @@
+"""GROUP BY: windows, keys and aggregates.
+
+Above an aggregation only its keys and its calls exist. So every expression of SELECT, HAVING and
+ORDER BY is rewritten: what equals a key becomes that key's column, what is an aggregate becomes
+that call's column, and a column that is left over belongs to no group and is refused.
+"""
+
+from __future__ import annotations
+
+from narrows.errors import Code, NarrowsError, Problem, fail
+from narrows.expression_text import expression_text
+from narrows.expressions import Call, Column, Expr, columns_of, walk
+from narrows.logical.clauses import Clauses, Grouping
+from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
+from narrows.schema import TIMESTAMP, Field, Struct
+from narrows.sql.binding import Ids
+from narrows.sql.functions import Kind
+from narrows.sql.scope import Relation
+
+_WINDOW_COLUMNS = Struct((Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP)))
+
+
+def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
+    grouping = clauses.grouping or Grouping()
+    aggregates = list(
+        dict.fromkeys(
+            part
+            for expr in clauses.after_grouping()
+            for part in walk(expr)
+            if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE
+        )
+    )
+    keys = list(dict.fromkeys(grouping.keys))
+    if grouping.window is not None:
+        window = _window_node(plan, grouping, ids)
+        plan = window
+        clauses.rewrite_after_grouping(lambda expr: _bound_column(expr, window.relation))
+        if not aggregates:
+            # Without aggregates a window emits its rows.
+            return plan
+        keys.extend(window.relation.column(ordinal) for ordinal in range(len(_WINDOW_COLUMNS)))
+    else:
+        _refuse_bounds(clauses)
+    if not aggregates and clauses.grouping is None:
+        if clauses.having is not None:
+            raise fail(
+                Code.NOT_GROUPED,
+                "HAVING needs GROUP BY or an aggregate",
+                clauses.having.span,
+                "a condition on rows belongs into WHERE",
+            )
+        return plan
+    return _aggregation(plan, clauses, keys, aggregates, ids)
+
+
+def _aggregation(
+    plan: Node, clauses: Clauses, keys: list[Expr], aggregates: list[Call], ids: Ids
+) -> Node:
+    named_keys = tuple(NamedExpr(default_name(key), key) for key in keys)
+    named_calls = tuple(NamedExpr(expression_text(call), call) for call in aggregates)
+    relation = relation_of(ids.new(), None, (*named_keys, *named_calls))
+    columns = [relation.column(ordinal) for ordinal in range(len(relation.schema))]
+    computed: dict[Expr, Column] = dict(zip((*keys, *aggregates), columns, strict=True))
+    clauses.rewrite_after_grouping(computed.get)
+    generated = [clauses.generated.relation.id] if clauses.generated is not None else []
+    _refuse_ungrouped(clauses, {relation.id, *generated})
+    return Aggregation(child=plan, keys=named_keys, calls=named_calls, relation=relation)
+
+
+def _refuse_ungrouped(clauses: Clauses, allowed: set[int]) -> None:
+    problems = []
+    for expr in clauses.after_grouping():
+        for column in columns_of(expr):
+            if column.id.relation not in allowed:
+                text = expression_text(column)
+                problems.append(
+                    Problem(
+                        Code.NOT_GROUPED,
+                        f"column `{text}` is neither in GROUP BY nor inside an aggregate",
+                        column.span,
+                        f"add it to GROUP BY, or write `any_value({text})`",
+                    )
+                )
+    if problems:
+        raise NarrowsError(*dict.fromkeys(problems))
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def _window_node(plan: Node, grouping: Grouping, ids: Ids) -> Window:
+    assert grouping.window is not None
+    relation = Relation(ids.new(), None, _WINDOW_COLUMNS)
+    return Window(child=plan, window=grouping.window, keys=tuple(grouping.keys), relation=relation)
+
+
+def _bound_column(expr: Expr, relation: Relation) -> Expr | None:
+    if isinstance(expr, Call) and expr.function.kind is Kind.WINDOW_BOUND:
+        return relation.column(relation.schema.ordinal(expr.function.name), expr.span)
+    return None
+
+
+def _refuse_bounds(clauses: Clauses) -> None:
+    for expr in clauses.after_grouping():
+        for part in walk(expr):
+            if isinstance(part, Call) and part.function.kind is Kind.WINDOW_BOUND:
+                raise fail(
+                    Code.MISPLACED_FUNCTION,
+                    f"`{part.function.name}()` needs a window in GROUP BY",
+                    part.span,
+                    "for example `GROUP BY tumblingwindow('ss', 10)`",
+                )

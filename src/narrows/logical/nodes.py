@@ -1,0 +1,476 @@
+"""The nodes of a logical plan.
+
+Nodes are immutable and compare by identity, for a plan is a graph: two sinks may share what is
+below them. A node that makes new columns (a source, a projection, an aggregation) carries the
+`Relation` that they belong to; every other node hands on the columns of its children.
+
+Each kind of node tells, beside its fields: its `children`, the expressions it evaluates, the
+columns it hands up (`outputs`) and what EXPLAIN shows of it (`info`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple, Self
+
+from narrows.catalog.objects import Sink, Source
+from narrows.demand import ALL, Demand, Fields, count_demanded_leaves
+from narrows.demand_text import row_parts
+from narrows.expression_text import expression_text, sort_key_text
+from narrows.expressions import Call, Column, ColumnId, Expr, FieldAccess, SortKey, columns_of
+from narrows.schema import Field, Struct, count_leaves
+from narrows.sql.scope import Relation
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list in EXPLAIN, which the printers may cut when it is long."""
+
+    parts: Sequence[str]
+    separator: str = "; "
+
+
+Info = Mapping[str, str | Listing]
+"""What EXPLAIN shows of a node, in this order."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Node:
+    """Base of all plan nodes, logical and physical."""
+
+    @property
+    def operator(self) -> str:
+        return type(self).__name__
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def with_children(self, children: Sequence[Node]) -> Node:
+        return self
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """What the node evaluates on the rows of its children."""
+        return ()
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Node:
+        return self
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        """The columns that the node hands up."""
+        return [column for child in self.children for column in child.outputs]
+
+    def info(self) -> Info:
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnaryNode(Node):
+    """A node with one child."""
+
+    child: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child,)
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, child=children[0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decoded(Node):
+    """A source's rows as far as somebody looks at them: what logical and physical sources share.
+
+    `decode_projection` is what has to be decoded of a row; `ALL` until a rule has looked. A regular
+    source's schema shrinks with it. A shared source keeps its full schema, because many pipelines
+    read it by ordinal: what *this* pipeline needs is `shared_required_schema`, a view.
+    """
+
+    source: Source
+    relation: Relation
+    decode_projection: Demand = ALL
+
+    @property
+    def shared_required_schema(self) -> Demand | None:
+        return self.decode_projection if self.source.shared else None
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        projection = self.decode_projection
+        if self.source.shared or projection is ALL:
+            return relation_columns(self.relation)
+        names = projection.parts if isinstance(projection, Fields) else ()
+        return [self.relation.column(o) for o in sorted(map(self.source.schema.ordinal, names))]
+
+    @property
+    def source_text(self) -> str:
+        alias = self.relation.name
+        return self.source.name if alias == self.source.name else f"{self.source.name} AS {alias}"
+
+    def schema_info(self) -> Info:
+        """The schema as pruned, and how much of the full one that leaves to decode."""
+        schema = self.source.schema
+        needed = Listing(row_parts(self.decode_projection, schema), ", ")
+        info: dict[str, str | Listing] = {"schema": needed}
+        if self.source.shared:
+            info["schema"] = Listing(row_parts(ALL, schema), ", ")
+            info["shared_required_schema"] = needed
+        leaves = count_demanded_leaves(schema, self.decode_projection)
+        info["decodes"] = f"{leaves} of {count_leaves(schema)} leaves"
+        if self.source.eventtime is not None:
+            info["eventtime"] = self.source.eventtime
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataSource(Decoded):
+    """A stream or table of the catalog."""
+
+    def info(self) -> Info:
+        return {"source": self.source_text, "decoder": self.source.format, **self.schema_info()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Filter(UnaryNode):
+    predicate: Expr
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.predicate,)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, predicate=expressions[0])
+
+    def info(self) -> Info:
+        return {"predicate": expression_text(self.predicate)}
+
+
+class NamedExpr(NamedTuple):
+    """An expression and the name of the column that it makes."""
+
+    name: str
+    expr: Expr
+
+    def __str__(self) -> str:
+        text = expression_text(self.expr)
+        return text if self.name == default_name(self.expr) else f"{text} AS {self.name}"
+
+
+def default_name(expr: Expr) -> str:
+    """The name of an output column without alias: the column's or field's own, else its text."""
+
+    match expr:
+        case Column(name=name) | FieldAccess(name=name):
+            return name
+        case _:
+            return expression_text(expr)
+
+
+def relation_of(relation_id: int, name: str | None, named: Sequence[NamedExpr]) -> Relation:
+    """The relation that a list of named expressions makes."""
+    return Relation(relation_id, name, Struct(tuple(Field(n, e.dtype) for n, e in named)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Project(UnaryNode):
+    fields: tuple[NamedExpr, ...]
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(expr for _, expr in self.fields)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        named = zip(self.fields, expressions, strict=True)
+        return replace(self, fields=tuple(NamedExpr(old.name, new) for old, new in named))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return relation_columns(self.relation)
+
+    def info(self) -> Info:
+        return {"fields": Listing([str(named) for named in self.fields])}
+
+
+def relation_columns(relation: Relation) -> list[Column]:
+    return [relation.column(ordinal) for ordinal in range(len(relation.schema))]
+
+
+class JoinKind(Enum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    CROSS = "cross"
+    SEMI = "left semi"
+    ANTI = "left anti"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Join(Node):
+    kind: JoinKind
+    left: Node
+    right: Node
+    condition: Expr | None = None
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, left=children[0], right=children[1])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return () if self.condition is None else (self.condition,)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, condition=expressions[0] if expressions else None)
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.outputs
+        return [*self.left.outputs, *self.right.outputs]
+
+    def info(self) -> Info:
+        info = {"kind": self.kind.value}
+        if self.condition is not None:
+            info["on"] = expression_text(self.condition)
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Generate(UnaryNode):
+    """Many rows for one, by a generator such as explode; its columns are added to the row's."""
+
+    generator: Call
+    relation: Relation
+    outer: bool = False
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.generator,)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        (generator,) = expressions
+        assert isinstance(generator, Call)
+        return replace(self, generator=generator)
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return [*self.child.outputs, *relation_columns(self.relation)]
+
+    def info(self) -> Info:
+        info: dict[str, str | Listing] = {"generator": expression_text(self.generator)}
+        info["columns"] = Listing(self.relation.schema.names, ", ")
+        if self.outer:
+            info["outer"] = "true"
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StatefulFunction(UnaryNode):
+    """Adds a column for each call that remembers earlier rows (lag, latest, acc_sum ...).
+
+    Stands right above the source, below WHERE: what a row remembers must not depend on which rows
+    the query shows.
+    """
+
+    calls: tuple[Call, ...]
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.calls
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, calls=tuple(as_call(expr) for expr in expressions))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return [*self.child.outputs, *relation_columns(self.relation)]
+
+    def info(self) -> Info:
+        return {"calls": Listing([expression_text(call) for call in self.calls])}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Window(UnaryNode):
+    """Cuts a stream into windows, by a stream-window function of GROUP BY.
+
+    `keys` are the group keys beside the window. The node adds the window's bounds to the row.
+    """
+
+    window: Call
+    relation: Relation
+    keys: tuple[Expr, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.window, *self.keys)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        window, *keys = expressions
+        return replace(self, window=as_call(window), keys=tuple(keys))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return [*self.child.outputs, *relation_columns(self.relation)]
+
+    def info(self) -> Info:
+        info: dict[str, str | Listing] = {"window": expression_text(self.window)}
+        if self.keys:
+            info["keys"] = Listing([expression_text(key) for key in self.keys])
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Aggregation(UnaryNode):
+    """Groups rows by keys and folds each group; outputs the keys, then the calls."""
+
+    keys: tuple[NamedExpr, ...]
+    calls: tuple[NamedExpr, ...]
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(expr for _, expr in (*self.keys, *self.calls))
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        named = [
+            NamedExpr(old.name, new)
+            for old, new in zip((*self.keys, *self.calls), expressions, strict=True)
+        ]
+        split = len(self.keys)
+        return replace(self, keys=tuple(named[:split]), calls=tuple(named[split:]))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return relation_columns(self.relation)
+
+    def info(self) -> Info:
+        info = {}
+        if self.keys:
+            info["keys"] = Listing([expression_text(expr) for _, expr in self.keys])
+        if self.calls:
+            info["calls"] = Listing([expression_text(expr) for _, expr in self.calls])
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sort(UnaryNode):
+    keys: tuple[SortKey, ...]
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(key.expr for key in self.keys)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        keys = zip(self.keys, expressions, strict=True)
+        return replace(self, keys=tuple(key._replace(expr=expr) for key, expr in keys))
+
+    def info(self) -> Info:
+        return {"keys": Listing([sort_key_text(key) for key in self.keys])}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Limit(UnaryNode):
+    count: int | None
+    offset: int = 0
+
+    def info(self) -> Info:
+        info = {}
+        if self.count is not None:
+            info["count"] = str(self.count)
+        if self.offset:
+            info["offset"] = str(self.offset)
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Distinct(UnaryNode):
+    """Drops repeated rows. Looks at whole rows, so nothing below it may be pruned."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataSink(UnaryNode):
+    sink: Sink
+
+    def info(self) -> Info:
+        return {
+            "sink": self.sink.name,
+            "connector": self.sink.connector,
+            "format": self.sink.format,
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tail(Node):
+    """The root of a plan with several sinks."""
+
+    sinks: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.sinks
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, sinks=tuple(children))
+
+
+# --- walking --------------------------------------------------------------------------------------
+
+
+def as_call(expr: Expr) -> Call:
+    assert isinstance(expr, Call), expr
+    return expr
+
+
+def topological(root: Node) -> list[Node]:
+    """Every node once, each before its children, also where two share a child."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    pending: list[tuple[Node, bool]] = [(root, False)]
+    while pending:
+        node, done = pending.pop()
+        if done:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            pending.append((node, True))
+            pending.extend((child, False) for child in node.children)
+    order.reverse()
+    return order
+
+
+def sources_of(root: Node) -> Iterator[DataSource]:
+    return (node for node in topological(root) if isinstance(node, DataSource))
+
+
+def transform_up(root: Node, change: Callable[[Node], Node | None]) -> Node | None:
+    """The plan with nodes replaced from the leaves up; None when nothing changed.
+
+    A shared node is rewritten once, so that it stays shared.
+    """
+    done: dict[int, Node] = {}
+    for node in reversed(topological(root)):
+        children = node.children
+        rewritten = [done[id(child)] for child in children]
+        same = all(new is old for new, old in zip(rewritten, children, strict=True))
+        current = node if same else node.with_children(rewritten)
+        done[id(node)] = change(current) or current
+    return None if done[id(root)] is root else done[id(root)]
+
+
+def references(node: Node) -> Iterator[ColumnId]:
+    """The columns that a node's own expressions use."""
+
+    for expr in node.expressions:
+        for column in columns_of(expr):
+            yield column.id

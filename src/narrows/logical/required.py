@@ -1,0 +1,235 @@
+"""Collects what a plan demands of its sources: the one analysis behind every pruning rule.
+
+Demand flows from the top down. The root's columns are wanted whole; each node turns what is wanted
+of the columns it makes, and what its own expressions look at, into demands on the columns of its
+children. Columns are keyed by `ColumnId` - relation and ordinal in the full schema - so one table
+serves the whole plan, and nothing depends on names.
+
+Every node is visited after all of its parents, so a node that two sinks share sees the union of
+what they want.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from narrows.demand import ALL, NOTHING, Demand, conform, fields
+from narrows.expression_text import expression_text
+from narrows.expressions import (
+    Call,
+    Column,
+    ColumnId,
+    ElementAccess,
+    Expr,
+    FieldAccess,
+    Lambda,
+    Literal,
+    Variable,
+    columns_of,
+)
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSink,
+    DataSource,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Sort,
+    StatefulFunction,
+    Tail,
+    Window,
+    topological,
+)
+from narrows.notices import Notice
+from narrows.schema import Array, Struct, Unknown, is_nested
+from narrows.sql.functions.looks import access, whole
+
+
+@dataclass
+class Required:
+    """What a plan demands of each column, and where it demanded more than it had to."""
+
+    columns: dict[ColumnId, Demand] = field(default_factory=dict)
+    losses: dict[str, Notice] = field(default_factory=dict)
+
+    def row(self, source: DataSource) -> Demand:
+        """The demand on a source's row, as a demand on a struct."""
+        schema, relation = source.source.schema, source.relation.id
+        parts = {}
+        for ordinal, column in enumerate(schema):
+            demand = self.columns.get(ColumnId(relation, ordinal))
+            if demand is not None:
+                parts[column.name] = conform(demand, column.type)
+        if len(parts) == len(schema) and all(part is ALL for part in parts.values()):
+            return ALL
+        return fields(parts)
+
+
+def required(root: Node) -> Required:
+    """What the plan demands of every column in it."""
+    collector = _Collector()
+    for column in _outputs_of_root(root):
+        collector.want(column, ALL)
+    for node in topological(root):
+        collector.visit(node)
+    collector.note_whole_use()
+    return collector.found
+
+
+def _outputs_of_root(root: Node) -> Sequence[Column]:
+    return [] if isinstance(root, (DataSink, Tail)) else root.outputs
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.found = Required()
+        self._variables: dict[int, Demand] = {}
+        self._whole: dict[ColumnId, Column] = {}
+        self._partly: dict[ColumnId, Expr] = {}
+
+    def want(self, column: Column, demand: Demand) -> None:
+        columns = self.found.columns
+        columns[column.id] = columns.get(column.id, NOTHING) | demand
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def visit(self, node: Node) -> None:
+        match node:
+            case DataSource():
+                self._event_time(node)
+            case Project(fields=named, relation=relation):
+                for ordinal, (_, expr) in enumerate(named):
+                    self.look(expr, self._wanted(relation.id, ordinal))
+            case Aggregation(keys=keys, calls=calls, relation=relation):
+                for _, key in keys:
+                    self.look(key, ALL)
+                for ordinal, (_, call) in enumerate(calls, start=len(keys)):
+                    self.look(call, self._wanted(relation.id, ordinal))
+            case StatefulFunction(calls=calls, relation=relation):
+                for ordinal, call in enumerate(calls):
+                    self.look(call, self._wanted(relation.id, ordinal))
+            case Generate(generator=call, relation=relation):
+                self._generate(call, relation.id, len(relation.schema))
+            case DataSink(child=child) | Distinct(child=child):
+                # Both consume whole rows: a sink writes them, DISTINCT compares them.
+                for column in child.outputs:
+                    self.want(column, ALL)
+            case Filter() | Join() | Window() | Sort() | Limit() | Tail():
+                for expr in node.expressions:
+                    self.look(expr, ALL)
+            case _:
+                # A node that nobody taught this function: it may look at anything.
+                for expr in node.expressions:
+                    self.look(expr, ALL)
+                for child in node.children:
+                    for column in child.outputs:
+                        self.want(column, ALL)
+
+    def _wanted(self, relation: int, ordinal: int) -> Demand:
+        return self.found.columns.get(ColumnId(relation, ordinal), NOTHING)
+
+    def _event_time(self, node: DataSource) -> None:
+        """The event-time column is always needed: the watermark looks at it."""
+        if node.source.eventtime is not None:
+            self.want(node.relation.column(node.source.schema.ordinal(node.source.eventtime)), ALL)
+
+    def _generate(self, call: Call, relation: int, count: int) -> None:
+        assert call.function.generator is not None
+        wanted = [self._wanted(relation, ordinal) for ordinal in range(count)]
+        demands = call.function.generator.look(call, wanted)
+        for arg, demand in zip(call.args, demands, strict=True):
+            self.look(arg, demand)
+
+    # --- expressions ------------------------------------------------------------------------------
+
+    def look(self, expr: Expr, wanted: Demand) -> None:
+        """Notes that this part of the expression's value is looked at."""
+        if wanted is NOTHING:
+            return
+        match expr:
+            case Column():
+                self._note_column(expr, wanted)
+                self.want(expr, wanted)
+            case Variable(id=number):
+                self._variables[number] = self._variables.get(number, NOTHING) | wanted
+            case Literal():
+                pass
+            case FieldAccess(base=base, name=name):
+                known = isinstance(base.dtype, Struct)
+                self.look(base, fields({name: wanted}) if known else ALL)
+            case ElementAccess(base=base, index=index):
+                self._note_dynamic_index(expr)
+                self.look(base, access(base, index, wanted))
+                self.look(index, ALL)
+            case Call():
+                self._look_at_call(expr, wanted)
+            case _:
+                # CAST, forms carried as text, and any kind of expression added later.
+                self._look_at_all(expr)
+
+    def _look_at_call(self, call: Call, wanted: Demand) -> None:
+        if call.distinct:
+            demands: Sequence[Demand] = [ALL] * len(call.args)  # DISTINCT compares whole values
+        else:
+            demands = call.function.look(call, wanted, self._inside)
+        for arg, demand in zip(call.args, demands, strict=True):
+            if demand is ALL and (call.distinct or call.function.look is whole):
+                self._note_whole_argument(call, arg)
+            self.look(arg, demand)
+        for clause in call.children[len(call.args) :]:
+            self.look(clause, ALL)
+
+    def _inside(self, function: Lambda, wanted: Demand) -> Sequence[Demand]:
+        """Demands a lambda's body; answers with what that demands of each parameter."""
+        ids = [parameter.id for parameter in function.parameters]
+        for number in ids:
+            self._variables.pop(number, None)
+        self.look(function.body, wanted)
+        return [self._variables.get(number, NOTHING) for number in ids]
+
+    def _look_at_all(self, expr: Expr) -> None:
+        for child in expr.children:
+            if is_nested(child.dtype):
+                self._lose(child, f"`{expression_text(expr)}` reads it as a whole")
+            self.look(child, ALL)
+
+    # --- where pruning is lost --------------------------------------------------------------------
+
+    def _note_column(self, column: Column, wanted: Demand) -> None:
+        if not is_nested(column.dtype):
+            return
+        if wanted is ALL:
+            self._whole.setdefault(column.id, column)
+        else:
+            self._partly.setdefault(column.id, column)
+
+    def note_whole_use(self) -> None:
+        """A column used whole beside partly: the careful access saves nothing."""
+        for key in self._whole.keys() & self._partly.keys():
+            column = self._whole[key]
+            text = expression_text(column)
+            self._lose(column, f"`{text}` is used whole as well as in parts")
+
+    def _note_whole_argument(self, call: Call, arg: Expr) -> None:
+        if is_nested(arg.dtype):
+            known = call.function.known
+            why = "reads it as a whole" if known else "is a function that Narrows knows nothing of"
+            self._lose(arg, f"`{call.function.name}(...)` {why}")
+
+    def _note_dynamic_index(self, access: ElementAccess) -> None:
+        if isinstance(access.index, Literal) or not isinstance(access.base.dtype, Array):
+            return
+        self._lose(access.base, f"the index in `{expression_text(access)}` is not constant")
+
+    def _lose(self, expr: Expr, reason: str) -> None:
+        if isinstance(expr.dtype, Unknown) or not any(True for _ in columns_of(expr)):
+            return
+        text = expression_text(expr)
+        self.found.losses.setdefault(
+            f"{text}:{reason}", Notice("pruning_lost", f"pruning stops at `{text}`: {reason}")
+        )

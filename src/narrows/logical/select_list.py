@@ -1,0 +1,203 @@
+"""SELECT: binds the items, and spells out `*`, `s.*` and `* EXCEPT (...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from narrows.errors import Code, did_you_mean, fail
+from narrows.expressions import Call, Expr, walk
+from narrows.logical.clauses import Generated
+from narrows.logical.from_clause import generated_relation
+from narrows.logical.nodes import NamedExpr, default_name
+from narrows.notices import Notice
+from narrows.schema import Struct
+from narrows.sql.bind import Binder
+from narrows.sql.binding import name_of, refused
+from narrows.sql.functions import Kind
+from narrows.sql.scope import Name, Relation
+
+_ALLOWED = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND, Kind.GENERATOR)
+
+
+@dataclass
+class SelectList:
+    """The bound items, the generator among them if there is one, and remarks."""
+
+    items: list[NamedExpr] = field(default_factory=list)
+    generated: Generated | None = None
+    notices: list[Notice] = field(default_factory=list)
+
+
+def bind_select_list(tree: exp.Select, binder: Binder) -> SelectList:
+    selected = SelectList()
+    for node in tree.expressions:
+        star = _star_of(node)
+        with binder.problems.collect():
+            if star is not None:
+                selected.items.extend(_spell_out(node, star, binder, selected.notices))
+            else:
+                _bind_item(node, binder, selected)
+    return selected
+
+
+def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
+    value = node.this if isinstance(node, (exp.Alias, exp.Aliases)) else node
+    expr = binder.bind_in("SELECT", value, *_ALLOWED)
+    _refuse_nested_generator(expr)
+    if isinstance(expr, Call) and expr.function.kind is Kind.GENERATOR:
+        _bind_generator(node, expr, binder, selected)
+        return
+    name = node.alias if isinstance(node, exp.Alias) else default_name(expr)
+    selected.items.append(NamedExpr(name, expr))
+
+
+def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: SelectList) -> None:
+    """`explode(items) AS x`, `posexplode(items) AS (pos, x)`: the item is the columns it makes."""
+    if selected.generated is not None:
+        raise fail(
+            Code.NOT_SUPPORTED,
+            "only one generator may stand in a select list",
+            call.span,
+            "use `LATERAL VIEW` for each of them",
+        )
+    match node:
+        case exp.Alias():
+            names = [name_of(node.args["alias"])]
+        case exp.Aliases():
+            names = [name_of(alias) for alias in node.expressions]
+        case _:
+            names = []
+    relation = generated_relation(call, binder.ids.new(), None, names)
+    selected.generated = Generated(call, relation)
+    selected.items.extend(_columns_of(relation))
+
+
+def _refuse_nested_generator(expr: Expr) -> None:
+    for part in walk(expr):
+        if part is not expr and isinstance(part, Call) and part.function.kind is Kind.GENERATOR:
+            raise fail(
+                Code.MISPLACED_FUNCTION,
+                f"generator function `{part.function.name}` must stand alone in the select list",
+                part.span,
+                f"use `LATERAL VIEW {part.function.name}(...) t AS x`",
+            )
+
+
+# --- stars ----------------------------------------------------------------------------------------
+
+
+def _star_of(node: exp.Expr) -> exp.Star | None:
+    """The star of `*`, `s.*` or `b.c.*`."""
+    match node:
+        case exp.Star():
+            return node
+        case exp.Column(this=exp.Star() as star):
+            return star
+        case exp.Dot(expression=exp.Star() as star):
+            return star
+        case _:
+            return None
+
+
+def _spell_out(
+    node: exp.Expr, star: exp.Star, binder: Binder, notices: list[Notice]
+) -> list[NamedExpr]:
+    for key, text in (("replace", "REPLACE"), ("rename", "RENAME"), ("ilike", "ILIKE")):
+        if star.args.get(key):
+            raise refused(f"`* {text} (...)`", node)
+    qualifier = _qualifier(node)
+    named = _columns(qualifier, binder, notices, excepted=bool(star.args.get("except_")))
+    for excluded in star.args.get("except_") or ():
+        named = _without(named, name_of(excluded))
+    return named
+
+
+def _qualifier(node: exp.Expr) -> list[Name]:
+    match node:
+        case exp.Column():
+            return [name_of(part) for part in node.parts[:-1]]
+        case exp.Dot():
+            return [*_qualifier_parts(node.this)]
+        case _:
+            return []
+
+
+def _qualifier_parts(node: exp.Expr) -> Iterator[Name]:
+    match node:
+        case exp.Dot():
+            yield from _qualifier_parts(node.this)
+            yield name_of(node.expression)
+        case exp.Column():
+            yield from (name_of(part) for part in node.parts)
+        case _:
+            yield name_of(node)
+
+
+def _columns(
+    qualifier: Sequence[Name], binder: Binder, notices: list[Notice], excepted: bool
+) -> list[NamedExpr]:
+    scope = binder.scope
+    if not qualifier:
+        merged = [NamedExpr(default_name(expr), expr) for expr in scope.merged.values()]
+        rest = [
+            named
+            for relation in scope.relations
+            for named in _columns_of(relation)
+            if named.name.casefold() not in scope.merged
+        ]
+        if not excepted:
+            notices.extend(_star_notice("*", relation) for relation in scope.relations)
+        return [*merged, *rest]
+    relation = scope.find_relation(qualifier[0].text) if len(qualifier) == 1 else None
+    if relation is not None:
+        if not excepted:
+            notices.append(_star_notice(f"{relation.name}.*", relation))
+        return _columns_of(relation)
+    base, fields = scope.resolve(qualifier)
+    for name in fields:
+        base = binder.field(base, name)
+    if not isinstance(base.dtype, Struct):
+        text = ".".join(name.text for name in qualifier)
+        raise fail(
+            Code.NOT_A_STRUCT,
+            f"`{text}` is no struct, `{text}.*` has no columns",
+            qualifier[0].span,
+        )
+    return [
+        NamedExpr(field.name, binder.field(base, Name(field.name, base.span)))
+        for field in base.dtype
+    ]
+
+
+def _columns_of(relation: Relation) -> list[NamedExpr]:
+    return [
+        NamedExpr(field.name, relation.column(ordinal))
+        for ordinal, field in enumerate(relation.schema)
+    ]
+
+
+def _star_notice(star: str, relation: Relation) -> Notice:
+    return Notice(
+        "star",
+        f"pruning is off for `{relation.name}`: `SELECT {star}` reads all"
+        f" {len(relation.schema)} columns",
+        "name the columns that you need, or leave some out with `* EXCEPT (...)`",
+    )
+
+
+def _without(named: list[NamedExpr], name: Name) -> list[NamedExpr]:
+    kept = [item for item in named if item.name != name.text]
+    if len(kept) == len(named):
+        folded = name.text.casefold()
+        kept = [item for item in named if item.name.casefold() != folded]
+    if len(kept) == len(named):
+        raise fail(
+            Code.UNKNOWN_COLUMN,
+            f"column `{name.text}` of EXCEPT not found",
+            name.span,
+            did_you_mean(name.text, [item.name for item in named]),
+        )
+    return kept

@@ -1,0 +1,57 @@
+"""Puts calls that remember earlier rows into nodes of their own, right above the sources.
+
+They see every row of the stream in its order, before WHERE: what `lag(a)` remembers must not depend
+on which rows the query shows. (To remember only some rows, there is FILTER.) Identical calls are
+computed once; a call inside a call is computed in a node below.
+"""
+
+from __future__ import annotations
+
+from narrows.expressions import Call, Column, Expr, rewrite, walk
+from narrows.logical.clauses import Clauses
+from narrows.logical.nodes import (
+    NamedExpr,
+    Node,
+    StatefulFunction,
+    as_call,
+    default_name,
+    relation_of,
+)
+from narrows.sql.binding import Ids
+from narrows.sql.functions import Kind
+
+
+def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
+    found = dict.fromkeys(
+        part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
+    )
+    by_level: dict[int, list[Call]] = {}
+    for call in found:
+        by_level.setdefault(_level(call), []).append(as_call(call))
+    computed: dict[Expr, Column] = {}
+    for level in sorted(by_level):
+        originals = by_level[level]
+        calls = [as_call(_replace_inside(call, computed)) for call in originals]
+        named = [
+            NamedExpr(default_name(original), call)
+            for original, call in zip(originals, calls, strict=True)
+        ]
+        relation = relation_of(ids.new(), None, named)
+        plan = StatefulFunction(child=plan, calls=tuple(calls), relation=relation)
+        computed.update({call: relation.column(i) for i, call in enumerate(originals)})
+    if computed:
+        clauses.rewrite(computed.get)
+    return plan
+
+
+def _is_stateful(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.kind is Kind.STATEFUL
+
+
+def _level(call: Expr) -> int:
+    inner = [_level(part) for child in call.children for part in walk(child) if _is_stateful(part)]
+    return 1 + max(inner, default=0)
+
+
+def _replace_inside(call: Call, computed: dict[Expr, Column]) -> Expr:
+    return call.with_children(tuple(rewrite(child, computed.get) for child in call.children))

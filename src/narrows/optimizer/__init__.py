@@ -1,0 +1,1 @@
+"""Logical rules: each keeps the meaning of a plan and makes it cheaper."""

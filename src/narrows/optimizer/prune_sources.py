@@ -1,0 +1,24 @@
+"""What the three pruning rules share: they differ only in how deep they look."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from narrows.demand import Depth, coarsen
+from narrows.logical.nodes import DataSource, Node, transform_up
+from narrows.logical.required import required
+
+
+def prune_sources(plan: Node, depth: Depth) -> Node | None:
+    """Narrows every source to what the plan demands of it, as far as this depth can tell."""
+    found = required(plan)
+
+    def narrow(node: Node) -> Node | None:
+        if not isinstance(node, DataSource):
+            return None
+        demand = coarsen(found.row(node), depth)
+        if demand == node.decode_projection:
+            return None
+        return replace(node, decode_projection=demand)
+
+    return transform_up(plan, narrow)

@@ -1,0 +1,78 @@
+"""Runs rules over a plan, and remembers what each of them did.
+
+EXPLAIN VERBOSE, tests that demand that a rule fired, and timings all come from the one `RuleRun`
+recorded here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from narrows.logical.nodes import Node
+from narrows.optimizer.constant_folding import ConstantFolding
+from narrows.optimizer.list_element_pruning import ListElementPruning
+from narrows.optimizer.predicate_pushdown import PredicatePushdown
+from narrows.optimizer.rule import Rule
+from narrows.optimizer.struct_field_pruning import StructFieldPruning
+from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
+
+LOGICAL_RULES: tuple[Rule, ...] = (
+    ConstantFolding(),  # first: an index that becomes constant prunes more
+    PredicatePushdown(),  # before pruning: predicates take their columns along
+    TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
+    StructFieldPruning(),
+    ListElementPruning(),
+)
+
+PRUNING: frozenset[str] = frozenset(
+    {"TopLevelColumnPruning", "StructFieldPruning", "ListElementPruning"}
+)
+"""The rules that decide what is decoded; without them every source decodes everything."""
+
+
+@dataclass(frozen=True)
+class RuleRun:
+    """What a rule did: how long it took, and the plan after it if it changed."""
+
+    rule: str
+    seconds: float
+    plan: Node | None
+
+    @property
+    def changed(self) -> bool:
+        return self.plan is not None
+
+
+def rule_name(rule: Rule) -> str:
+    return type(rule).__name__
+
+
+def snake_case(name: str) -> str:
+    """`TopLevelColumnPruning` as files and settings write it: `top_level_column_pruning`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def run_rules(
+    plan: Node,
+    rules: Sequence[Rule],
+    *,
+    disabled: frozenset[str] = frozenset(),
+    check: Callable[[Node, Node, str], None] | None = None,
+) -> tuple[Node, list[RuleRun]]:
+    """Applies the rules in order. `check(before, after, rule)` is called after each change."""
+    runs: list[RuleRun] = []
+    for rule in rules:
+        name = rule_name(rule)
+        if name in disabled:
+            continue
+        started = perf_counter()
+        changed = rule.apply(plan)
+        runs.append(RuleRun(name, perf_counter() - started, changed))
+        if changed is not None:
+            if check is not None:
+                check(plan, changed, name)
+            plan = changed
+    return plan, runs

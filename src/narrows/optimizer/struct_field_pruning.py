@@ -1,0 +1,25 @@
+"""StructFieldPruning: of a struct, only the fields that somebody looks at are decoded.
+
+Query:   SELECT a, b->items[0]->x FROM stream_4
+Before:  DataSource schema=[a, b{c, items[struct{x, y}]}]
+After:   DataSource schema=[a, b{items[struct{x, y}]}]
+
+Recognises: field access at any depth, in all spellings, through functions that hand their argument
+on (coalesce, CASE, first). A struct that is only asked for NULL keeps no field: `b?`.
+
+Refuses: a struct that somebody uses as a whole, even beside `b->c`. Lists and maps are the next
+rule's business and stay whole here.
+
+Terminates: one pass; applied again it finds what it wrote.
+"""
+
+from __future__ import annotations
+
+from narrows.demand import Depth
+from narrows.logical.nodes import Node
+from narrows.optimizer.prune_sources import prune_sources
+
+
+class StructFieldPruning:
+    def apply(self, plan: Node) -> Node | None:
+        return prune_sources(plan, Depth.STRUCT)

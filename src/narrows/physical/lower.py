@@ -1,0 +1,91 @@
+"""From the logical plan to the physical one: each node by its counterpart, the ends by several.
+
+DataSource          -> PhysicalDataSource, PhysicalDecoder
+DataSource, shared  -> PhysicalSharedStream
+DataSink            -> PhysicalEncoder, PhysicalDataSink   (no encoder for sinks that take rows)
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from narrows.errors import InternalError
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSink,
+    DataSource,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Sort,
+    StatefulFunction,
+    Tail,
+    Window,
+    transform_up,
+)
+from narrows.physical.nodes import (
+    PhysicalAggregation,
+    PhysicalDataSink,
+    PhysicalDataSource,
+    PhysicalDecoder,
+    PhysicalDistinct,
+    PhysicalEncoder,
+    PhysicalFilter,
+    PhysicalGenerate,
+    PhysicalJoin,
+    PhysicalLimit,
+    PhysicalProject,
+    PhysicalSharedStream,
+    PhysicalSort,
+    PhysicalStatefulFunction,
+    PhysicalTail,
+    PhysicalWindow,
+)
+
+_COUNTERPARTS: dict[type[Node], type[Node]] = {
+    Filter: PhysicalFilter,
+    Project: PhysicalProject,
+    Join: PhysicalJoin,
+    Generate: PhysicalGenerate,
+    StatefulFunction: PhysicalStatefulFunction,
+    Window: PhysicalWindow,
+    Aggregation: PhysicalAggregation,
+    Sort: PhysicalSort,
+    Limit: PhysicalLimit,
+    Distinct: PhysicalDistinct,
+    Tail: PhysicalTail,
+}
+
+
+def lower(plan: Node) -> Node:
+    lowered = transform_up(plan, _lower_node)
+    assert lowered is not None
+    return lowered
+
+
+def _lower_node(node: Node) -> Node:
+    match node:
+        case DataSource(source=source, relation=relation, decode_projection=projection):
+            if source.shared:
+                return PhysicalSharedStream(
+                    source=source, relation=relation, decode_projection=projection
+                )
+            return PhysicalDecoder(
+                child=PhysicalDataSource(source=source),
+                source=source,
+                relation=relation,
+                decode_projection=projection,
+            )
+        case DataSink(sink=sink, child=child):
+            if sink.format != "none":
+                child = PhysicalEncoder(child=child, sink=sink)
+            return PhysicalDataSink(child=child, sink=sink)
+        case _:
+            counterpart = _COUNTERPARTS.get(type(node))
+            if counterpart is None:
+                raise InternalError(f"no physical counterpart for {node.operator}")
+            return counterpart(**{f.name: getattr(node, f.name) for f in fields(node)})

@@ -1,0 +1,116 @@
+"""The nodes of a physical plan.
+
+A relational operator computes what its logical counterpart says, so it *is* that node with a
+physical name. What is new are the ends of the pipeline: where payloads are read, decoded, encoded
+and written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from narrows.catalog.objects import Sink, Source
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSink,
+    Decoded,
+    Distinct,
+    Filter,
+    Generate,
+    Info,
+    Join,
+    Limit,
+    Node,
+    Project,
+    Sort,
+    StatefulFunction,
+    Tail,
+    UnaryNode,
+    Window,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalDataSource(Node):
+    """Reads payloads. Their bytes are nobody's columns yet."""
+
+    source: Source
+
+    def info(self) -> Info:
+        path = self.source.options.get("path")
+        info = {"source": self.source.name, "connector": self.source.connector}
+        return {**info, "path": str(path)} if path is not None else info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalDecoder(Decoded, UnaryNode):
+    """Turns payloads into columns: those of the projection, and no others."""
+
+    def info(self) -> Info:
+        return {"decoder": self.source.format, **self.schema_info()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalSharedStream(Decoded):
+    """Reads what the shared stream's one ingest has decoded for all its pipelines."""
+
+    def info(self) -> Info:
+        return {"source": self.source_text, "shared": "true", **self.schema_info()}
+
+
+class PhysicalFilter(Filter):
+    pass
+
+
+class PhysicalProject(Project):
+    pass
+
+
+class PhysicalJoin(Join):
+    pass
+
+
+class PhysicalGenerate(Generate):
+    pass
+
+
+class PhysicalStatefulFunction(StatefulFunction):
+    pass
+
+
+class PhysicalWindow(Window):
+    pass
+
+
+class PhysicalAggregation(Aggregation):
+    pass
+
+
+class PhysicalSort(Sort):
+    pass
+
+
+class PhysicalLimit(Limit):
+    pass
+
+
+class PhysicalDistinct(Distinct):
+    pass
+
+
+class PhysicalDataSink(DataSink):
+    pass
+
+
+class PhysicalTail(Tail):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalEncoder(UnaryNode):
+    """Turns rows into payloads of the sink's format."""
+
+    sink: Sink
+
+    def info(self) -> Info:
+        return {"encoder": self.sink.format}

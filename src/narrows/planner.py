@@ -1,0 +1,100 @@
+"""From SQL text to a plan: parse, bind, optimise, lower. Pure Python, no Spark, milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from narrows.catalog.objects import Pipeline
+from narrows.errors import Code, NarrowsError, Problem
+from narrows.explain import explain
+from narrows.logical.build import Built, build
+from narrows.logical.nodes import DataSink, Node, Tail
+from narrows.logical.required import required
+from narrows.notices import Notice
+from narrows.optimizer.runner import LOGICAL_RULES, PRUNING, RuleRun, run_rules
+from narrows.physical.lower import lower
+from narrows.sql.parse import deep_recursion, parse_query
+from narrows.sql.statements import ExplainMode, Query
+
+if TYPE_CHECKING:
+    from narrows.catalog.catalog import Catalog
+
+Check = Callable[[Node, Node, str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned query: before and after the rules, what each rule did, and remarks."""
+
+    bound: Node
+    """The logical plan as the query says it, before any rule."""
+    logical: Node
+    physical: Node
+    notices: tuple[Notice, ...]
+    rule_runs: tuple[RuleRun, ...]
+
+    def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
+        """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""
+        return explain(self, ExplainMode(mode), format)
+
+
+def plan(sql: str, catalog: Catalog, *, pruning: bool = True) -> Plan:
+    """Plans a single query. `pruning=False` decodes everything, for comparison."""
+    return plan_query(parse_query(sql), catalog, pruning=pruning)
+
+
+def plan_query(
+    query: Query,
+    catalog: Catalog,
+    *,
+    pruning: bool = True,
+    check: Check | None = None,
+    pipeline: Pipeline | None = None,
+) -> Plan:
+    """Plans a parsed query; with a pipeline, its sinks stand on top of it."""
+    try:
+        with deep_recursion():
+            built = build(query, catalog.find_source, catalog.functions)
+            bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
+            return _optimise(bound, built.notices, pruning=pruning, check=check)
+    except NarrowsError as error:
+        raise error.located(query.text) from None
+
+
+def _optimise(
+    bound: Node, notices: Sequence[Notice], *, pruning: bool, check: Check | None
+) -> Plan:
+    disabled = frozenset() if pruning else PRUNING
+    logical, runs = run_rules(bound, LOGICAL_RULES, disabled=disabled, check=check)
+    losses = required(logical).losses.values()
+    return Plan(
+        bound=bound,
+        logical=logical,
+        physical=lower(logical),
+        notices=tuple(dict.fromkeys((*notices, *losses))),
+        rule_runs=tuple(runs),
+    )
+
+
+def _with_sinks(built: Built, pipeline: Pipeline, catalog: Catalog) -> Node:
+    _refuse_duplicate_names(built.plan, pipeline)
+    sinks = [DataSink(child=built.plan, sink=catalog.sink(name)) for name in pipeline.sinks]
+    return sinks[0] if len(sinks) == 1 else Tail(sinks=tuple(sinks))
+
+
+def _refuse_duplicate_names(plan: Node, pipeline: Pipeline) -> None:
+    """A sink writes columns by name, so each name may stand for one column only."""
+    seen: set[str] = set()
+    for column in plan.outputs:
+        if column.name in seen:
+            raise NarrowsError(
+                Problem(
+                    Code.DUPLICATE_COLUMN,
+                    f"pipeline `{pipeline.name}` writes two columns called `{column.name}`",
+                    pipeline.query.span,
+                    f"give one of them an alias: `... AS {column.name}_2`",
+                )
+            )
+        seen.add(column.name)

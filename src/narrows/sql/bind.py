@@ -1,0 +1,356 @@
+"""Binds the parser's expressions: names become columns, calls become functions, types are checked.
+
+A problem does not stop the binder: it is noted, the broken part is treated as a value of unknown
+type, and binding goes on, so that one run reports all that is wrong with a query. Whoever runs the
+binder raises the problems at the end (`Problems.raise_if_any`).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from narrows.demand_text import type_text
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.expression_text import expression_text
+from narrows.expressions import (
+    Call,
+    Cast,
+    ElementAccess,
+    Expr,
+    FieldAccess,
+    Lambda,
+    Literal,
+    SyntaxForm,
+    Variable,
+)
+from narrows.schema import (
+    INTEGRAL,
+    UNKNOWN,
+    Array,
+    Map,
+    Struct,
+    Unknown,
+)
+from narrows.sql import forms
+from narrows.sql.bind_calls import bind_call
+from narrows.sql.binding import Ids, Problems, find_function, name_of, refused, span_of
+from narrows.sql.dialect import NarrowsDialect
+from narrows.sql.functions import Function, FunctionRegistry, Kind, operator
+from narrows.sql.literals import bind_literal, literal, negated
+from narrows.sql.scope import Name, Scope
+from narrows.sql.types import read_type_text
+
+BROKEN = Literal(text="NULL", dtype=UNKNOWN)
+"""Stands where something could not be bound; nothing more is said about it."""
+
+
+class Binder:
+    """Binds expressions of one query block."""
+
+    def __init__(
+        self, scope: Scope, functions: FunctionRegistry, problems: Problems, ids: Ids
+    ) -> None:
+        self.scope = scope
+        self.functions = functions
+        self.problems = problems
+        self.ids = ids
+        self.clause = "this clause"
+        self.allowed: frozenset[Kind] = frozenset()
+
+    def bind_in(self, clause: str, node: exp.Expr, *allowed: Kind) -> Expr:
+        """Binds an expression of a clause, in which these kinds of function may be called."""
+        self.clause, self.allowed = clause, frozenset(allowed)
+        return self.bind(node)
+
+    def bind(self, node: exp.Expr) -> Expr:
+        try:
+            return self._bind(node)
+        except NarrowsError as error:
+            self.problems.add(error)
+            return BROKEN
+
+    def _bind(self, node: exp.Expr) -> Expr:
+        kind = type(node)
+        if kind in forms.BINARY_OPERATORS:
+            return self._binary(node, forms.BINARY_OPERATORS[kind])
+        if kind in forms.CONNECTORS:
+            return self._connector(node, kind)
+        match node:
+            case exp.Column() | exp.Dot() | exp.Identifier() | exp.Bracket():
+                return self._access(node)
+            case exp.Paren():
+                return self.bind(node.this)
+            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString() | exp.RawString():
+                return bind_literal(node)
+            case exp.Interval():
+                return self._carried(node)
+            case exp.Neg(this=exp.Literal(is_string=False)):
+                return negated(bind_literal(node.this))
+            case exp.Anonymous() | exp.Filter() | exp.Window() | exp.WithinGroup():
+                return self._call(node)
+            case exp.IgnoreNulls() | exp.RespectNulls():
+                return self._call(node)
+            case exp.Not():
+                return self._not(node)
+            case exp.Is():
+                return self._is(node)
+            case exp.NullSafeNEQ():
+                return self._operation("not", self._binary(node, "<=>"))
+            case exp.Between():
+                return self._between(node)
+            case exp.In():
+                return self._in(node)
+            case exp.Escape():
+                return self._escape(node)
+            case exp.Case():
+                return self._case(node)
+            case exp.Cast():
+                return self._cast(node)
+        if kind in forms.UNARY_OPERATORS:
+            return self._operation(forms.UNARY_OPERATORS[kind], self.bind(node.this))
+        if kind in forms.NILADIC:
+            return self.call(self._function(forms.NILADIC[kind], None), (), None)
+        if kind in forms.REFUSED:
+            raise refused(forms.REFUSED[kind], node)
+        return self._carried(node)
+
+    # --- access -----------------------------------------------------------------------------------
+
+    def _access(self, node: exp.Expr) -> Expr:
+        """A chain of `.name` and `[index]`, from its base outwards."""
+        steps: list[exp.Expr] = []
+        while True:
+            if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+                steps.append(node.expression)
+                node = node.this
+            elif isinstance(node, exp.Bracket):
+                steps.append(node)
+                node = node.this
+            elif isinstance(node, exp.Paren) and steps:
+                node = node.this
+            else:
+                break
+        steps.reverse()
+        match node:
+            case exp.Column():
+                if isinstance(node.this, exp.Star):
+                    raise refused(forms.REFUSED[exp.Star], node)
+                names = [name_of(part) for part in node.parts]
+            case exp.Identifier():
+                names = [name_of(node)]
+            case exp.Dot():
+                raise refused("method calls", node)
+            case _:
+                names = []
+        while names and steps and isinstance(steps[0], exp.Identifier):
+            names.append(name_of(steps.pop(0)))
+        value, fields = self.scope.resolve(names) if names else (self.bind(node), [])
+        for name in fields:
+            value = self.field(value, name)
+        for step in steps:
+            if isinstance(step, exp.Bracket):
+                value = self._element(value, step)
+            else:
+                value = self.field(value, name_of(step))
+        return value
+
+    def field(self, base: Expr, name: Name) -> Expr:
+        span = Span.around((base.span, name.span))
+        match base.dtype:
+            case Struct() as struct:
+                found = struct.find(name.text)
+                if len(found) == 1:
+                    field = struct.fields[found[0]]
+                    return FieldAccess(base=base, name=field.name, dtype=field.type, span=span)
+                if found:
+                    spellings = " or ".join(f"`{struct.fields[o].name}`" for o in found)
+                    raise fail(
+                        Code.AMBIGUOUS_COLUMN,
+                        f"field `{name.text}` is ambiguous: fields differ by case only",
+                        name.span,
+                        f"write {spellings} exactly",
+                    )
+                raise fail(
+                    Code.UNKNOWN_FIELD,
+                    f"field `{name.text}` not found in `{type_text(struct)}`",
+                    name.span,
+                    did_you_mean(name.text, struct.names),
+                )
+            case Array(Struct() as element):
+                return self._field_of_elements(base, element, name, span)
+            case Map(_, value):
+                key = literal(name.text)
+                return ElementAccess(base=base, index=key, dtype=value, span=span)
+            case Unknown():
+                return FieldAccess(base=base, name=name.text, dtype=UNKNOWN, span=span)
+            case other:
+                raise fail(
+                    Code.NOT_A_STRUCT,
+                    f"`{expression_text(base)}` is {type_text(other)}, it has no field"
+                    f" `{name.text}`",
+                    name.span,
+                )
+
+    def _field_of_elements(
+        self, base: Expr, element: Struct, name: Name, span: Span | None
+    ) -> Expr:
+        """`items.x` on a list of structs is the list of their `x`, as in Spark."""
+        variable = Variable(id=self.ids.new(), name="element", dtype=element)
+        body = self.field(variable, name)
+        each = Lambda(parameters=(variable,), body=body, dtype=UNKNOWN)
+        return self.call(self._function("transform", None), (base, each), span)
+
+    def _element(self, base: Expr, step: exp.Bracket) -> Expr:
+        if len(step.expressions) != 1:
+            raise fail(
+                Code.SYNTAX_ERROR,
+                "expected exactly one index between the brackets",
+                span_of(step),
+                "write `m[0][1]` for a list of lists",
+            )
+        index = self.bind(step.expressions[0])
+        span = Span.around((base.span, span_of(step)))
+        match base.dtype:
+            case Array(element):
+                if index.dtype not in (*INTEGRAL, UNKNOWN):
+                    raise fail(
+                        Code.WRONG_TYPE,
+                        f"a list index must be an integer, `{expression_text(index)}` is"
+                        f" {type_text(index.dtype)}",
+                        index.span or span,
+                    )
+                return ElementAccess(base=base, index=index, dtype=element, span=span)
+            case Map(_, value):
+                return ElementAccess(base=base, index=index, dtype=value, span=span)
+            case Unknown():
+                return ElementAccess(base=base, index=index, dtype=UNKNOWN, span=span)
+            case other:
+                hint = "a field is read by name: `b->c`" if isinstance(other, Struct) else None
+                raise fail(
+                    Code.NOT_A_LIST,
+                    f"`{expression_text(base)}` is {type_text(other)}, it cannot be indexed",
+                    span,
+                    hint,
+                )
+
+    # --- operators --------------------------------------------------------------------------------
+
+    def _operation(self, name: str, *args: Expr) -> Expr:
+        return self.call(operator(name), args, None)
+
+    def _binary(self, node: exp.Expr, name: str) -> Expr:
+        # Chains such as a + b + c + ... nest to the left, as deep as they are long.
+        operands = []
+        kind = type(node)
+        while type(node) is kind and type(node.this) is kind:
+            operands.append(node.expression)
+            node = node.this
+        value = self._operation(name, self.bind(node.this), self.bind(node.expression))
+        for operand in reversed(operands):
+            value = self._operation(name, value, self.bind(operand))
+        return value
+
+    def _connector(self, node: exp.Expr, kind: type[exp.Expr]) -> Expr:
+        """`a AND b AND c` is one call with three arguments, however many there are."""
+        operands: list[exp.Expr] = []
+        pending = [node]
+        while pending:
+            part = pending.pop()
+            if type(part) is kind:
+                pending.extend((part.expression, part.this))
+            else:
+                operands.append(part)
+        return self._operation(forms.CONNECTORS[kind], *(self.bind(part) for part in operands))
+
+    def _not(self, node: exp.Not) -> Expr:
+        if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+            return self._operation("is not null", self.bind(node.this.this))
+        return self._operation("not", self.bind(node.this))
+
+    def _is(self, node: exp.Is) -> Expr:
+        operand = self.bind(node.this)
+        match node.expression:
+            case exp.Null():
+                test = "is not null" if node.args.get("negate") else "is null"
+                return self._operation(test, operand)
+            case exp.Boolean(this=truth):
+                tested = self._operation("is true" if truth else "is false", operand)
+                return self._operation("not", tested) if node.args.get("negate") else tested
+            case _:
+                return self._carried(node)
+
+    def _between(self, node: exp.Between) -> Expr:
+        if node.args.get("symmetric"):
+            raise refused("BETWEEN SYMMETRIC", node)
+        parts = (node.this, node.args["low"], node.args["high"])
+        return self._operation("between", *(self.bind(part) for part in parts))
+
+    def _in(self, node: exp.In) -> Expr:
+        for key in ("query", "unnest", "field"):
+            if node.args.get(key):
+                raise refused("IN with a subquery", node)
+        operands = (node.this, *node.expressions)
+        return self._operation("in", *(self.bind(operand) for operand in operands))
+
+    def _escape(self, node: exp.Escape) -> Expr:
+        match = node.this
+        if type(match) not in (exp.Like, exp.ILike):
+            return self._carried(node)
+        name = forms.BINARY_OPERATORS[type(match)]
+        operands = (match.this, match.expression, node.expression)
+        return self._operation(name, *(self.bind(operand) for operand in operands))
+
+    def _case(self, node: exp.Case) -> Expr:
+        args: list[Expr] = []
+        for branch in node.args["ifs"]:
+            condition = self.bind(branch.this)
+            if node.this is not None:
+                condition = self._operation("=", self.bind(node.this), condition)
+            args.extend((condition, self.bind(branch.args["true"])))
+        default = node.args.get("default")
+        if default is not None:
+            args.append(self.bind(default))
+        return self._operation("case", *args)
+
+    def _cast(self, node: exp.Cast) -> Expr:
+        text = node.to.sql(dialect=NarrowsDialect)
+        return Cast(
+            operand=self.bind(node.this),
+            to=text,
+            safe=isinstance(node, exp.TryCast),
+            dtype=read_type_text(text),
+            span=span_of(node),
+        )
+
+    def _carried(self, node: exp.Expr) -> Expr:
+        """A form that Spark understands and we do not have to: its text, around bound operands."""
+        operands: list[Expr] = []
+        template = node.copy()
+        for child in list(template.iter_expressions()):
+            if not isinstance(child, (exp.Var, exp.DataType, exp.Identifier, exp.IntervalSpan)):
+                operands.append(self.bind(child))
+                child.replace(exp.column(_hole(len(operands) - 1)))
+        text = template.sql(dialect=NarrowsDialect)
+        pieces = []
+        for number in range(len(operands)):
+            before, _, text = text.partition(_hole(number))
+            pieces.append(before)
+        pieces.append(text)
+        return SyntaxForm(
+            pieces=tuple(pieces), operands=tuple(operands), dtype=UNKNOWN, span=span_of(node)
+        )
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _call(self, node: exp.Expr) -> Expr:
+        return bind_call(self, node)
+
+    def call(self, function: Function, args: tuple[Expr, ...], span: Span | None) -> Expr:
+        return Call(function=function, args=args, dtype=function.result(args), span=span)
+
+    def _function(self, name: str, span: Span | None) -> Function:
+        return find_function(self.functions, name, span)
+
+
+def _hole(number: int) -> str:
+    return f"__operand_{number}__"

@@ -1,0 +1,260 @@
+"""Binds function calls: arguments, lambdas, and the clauses that may stand after a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from narrows.errors import Code, NarrowsError, Span, fail
+from narrows.expressions import Call, Expr, Lambda, SortKey, Variable
+from narrows.schema import UNKNOWN, DataType
+from narrows.sql.binding import find_function, name_of, refused, span_of
+from narrows.sql.functions import Function, Kind
+from narrows.sql.literals import literal
+
+if TYPE_CHECKING:
+    from narrows.sql.bind import Binder
+
+_EVERYWHERE = frozenset({Kind.SCALAR, Kind.OPERATOR})
+_WITH_FILTER = frozenset({Kind.AGGREGATE, Kind.STATEFUL})
+
+
+@dataclass
+class _Clauses:
+    """What was written after a call."""
+
+    filter: exp.Expr | None = None
+    over: exp.Window | None = None
+    within_group: exp.Expr | None = None
+    ignore_nulls: bool = False
+
+
+def bind_call(binder: Binder, node: exp.Expr) -> Expr:
+    clauses = _Clauses()
+    call = _unwrap(node, clauses)
+    if not isinstance(call, exp.Anonymous):
+        raise fail(Code.SYNTAX_ERROR, "expected a function call before this clause", span_of(node))
+    span = _name_span(call)
+    function = find_function(binder.functions, call.name, span)
+    _check_place(binder, function, clauses, span)
+    bound = _bind_arguments(binder, function, call, span)
+    return _apply_clauses(binder, bound, clauses, span)
+
+
+def _unwrap(node: exp.Expr, clauses: _Clauses) -> exp.Expr:
+    while True:
+        match node:
+            case exp.Window():
+                clauses.over = node
+            case exp.Filter():
+                clauses.filter = node.expression.this
+            case exp.WithinGroup():
+                clauses.within_group = node.expression
+            case exp.IgnoreNulls():
+                clauses.ignore_nulls = True
+            case exp.RespectNulls():
+                pass  # what SQL does anyway
+            case _:
+                return node
+        node = node.this
+
+
+def _name_span(call: exp.Anonymous) -> Span | None:
+    start, end = call.meta.get("start"), call.meta.get("end")
+    return Span(start, end + 1) if start is not None and end is not None else None
+
+
+def _check_place(binder: Binder, function: Function, clauses: _Clauses, span: Span | None) -> None:
+    kind = function.kind
+    if kind is Kind.ANALYTIC or (kind is Kind.AGGREGATE and clauses.over is not None):
+        raise fail(
+            Code.NOT_SUPPORTED, f"`{function.name}(...) OVER (...)` cannot be planned yet", span
+        )
+    if kind in _EVERYWHERE or kind in binder.allowed:
+        return
+    hints = {
+        Kind.AGGREGATE: "a condition on an aggregate belongs into HAVING",
+        Kind.STREAM_WINDOW: f"write it in GROUP BY: `GROUP BY {function.name}(...)`",
+        Kind.GENERATOR: f"use `LATERAL VIEW {function.name}(...) t AS x`",
+        Kind.WINDOW_BOUND: "it needs a window in GROUP BY, and stands in SELECT or HAVING",
+    }
+    raise fail(
+        Code.MISPLACED_FUNCTION,
+        f"{kind.value} function `{function.name}` is not allowed in {binder.clause}",
+        span,
+        hints.get(kind),
+    )
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _bind_arguments(
+    binder: Binder, function: Function, call: exp.Anonymous, span: Span | None
+) -> Call:
+    nodes = list(call.expressions)
+    distinct = False
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = list(nodes[0].expressions), True
+        if function.kind is not Kind.AGGREGATE:
+            raise fail(
+                Code.SYNTAX_ERROR, f"`{function.name}` is no aggregate, it takes no DISTINCT", span
+            )
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Star) and function.takes_star:
+        nodes = []
+    elif not function.accepts(len(nodes)):
+        given = f"{len(nodes)} {'was' if len(nodes) == 1 else 'were'} given"
+        raise fail(
+            Code.WRONG_ARITY,
+            f"function `{function.name}` takes {function.arity_text()}, {given}",
+            span,
+        )
+    outer = binder.allowed
+    if function.kind in (Kind.AGGREGATE, Kind.STATEFUL, Kind.STREAM_WINDOW, Kind.GENERATOR):
+        # No aggregate in an aggregate; but a stateful function works on rows, so it may stand
+        # anywhere a row is looked at.
+        binder.allowed = outer & {Kind.STATEFUL}
+    try:
+        bound = _bind_each(binder, function, nodes, span)
+    finally:
+        binder.allowed = outer
+    return replace(bound, distinct=distinct)
+
+
+def _bind_each(
+    binder: Binder, function: Function, nodes: Sequence[exp.Expr], span: Span | None
+) -> Call:
+    if function.with_names is not None:
+        # struct(a, b AS x) means named_struct('a', a, 'x', b)
+        target = find_function(binder.functions, function.with_names, span)
+        args: list[Expr] = []
+        for place, node in enumerate(nodes):
+            named = node.this if isinstance(node, exp.Alias) else node
+            args.extend((literal(_field_name(node, place)), binder.bind(named)))
+        return _as_call(binder.call(target, tuple(args), span))
+    by_place: dict[int, Expr] = {}
+    for place, node in enumerate(nodes):
+        if place not in function.lambdas:
+            by_place[place] = binder.bind(node)
+    types = [by_place[p].dtype if p in by_place else UNKNOWN for p in range(len(nodes))]
+    for place, node in enumerate(nodes):
+        if place in function.lambdas:
+            parameters = function.lambdas[place](types)
+            by_place[place] = _bind_lambda(binder, function, node, parameters, span)
+    ordered = tuple(by_place[place] for place in range(len(nodes)))
+    return _as_call(binder.call(function, ordered, span))
+
+
+def _as_call(expr: Expr) -> Call:
+    assert isinstance(expr, Call)
+    return expr
+
+
+def _field_name(node: exp.Expr, place: int) -> str:
+    """The name Spark gives to a field of struct(...)."""
+    if isinstance(node, (exp.Alias, exp.Column, exp.Dot)):
+        return node.output_name
+    return f"col{place + 1}"
+
+
+def _bind_lambda(
+    binder: Binder,
+    function: Function,
+    node: exp.Expr,
+    types: Sequence[DataType],
+    span: Span | None,
+) -> Expr:
+    if not isinstance(node, exp.Lambda):
+        raise fail(
+            Code.WRONG_TYPE,
+            f"function `{function.name}` takes a lambda here",
+            span_of(node) or span,
+            f"write `{function.name}(list, x -> ...)`",
+        )
+    names = [name_of(parameter) for parameter in node.expressions]
+    if len(names) > len(types):
+        raise fail(
+            Code.WRONG_ARITY,
+            f"the lambda of `{function.name}` takes at most {len(types)} parameters,"
+            f" {len(names)} were given",
+            span_of(node) or span,
+        )
+    variables = tuple(
+        Variable(id=binder.ids.new(), name=name.text, dtype=dtype, span=name.span)
+        for name, dtype in zip(names, types, strict=False)
+    )
+    binder.scope.enter_lambda(variables)
+    try:
+        body = binder.bind(node.this)
+    finally:
+        binder.scope.leave_lambda()
+    return Lambda(parameters=variables, body=body, dtype=UNKNOWN, span=span_of(node))
+
+
+# --- clauses --------------------------------------------------------------------------------------
+
+
+def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | None) -> Expr:
+    function = call.function
+    if clauses.ignore_nulls:
+        if function.kind is not Kind.AGGREGATE:
+            raise _no_clause(function, "IGNORE NULLS", span)
+        call = replace(call, ignore_nulls=True)
+    if clauses.filter is not None:
+        if function.kind not in _WITH_FILTER:
+            raise _no_clause(function, "FILTER", span)
+        call = replace(call, filter=_bind_row(binder, clauses.filter))
+    if clauses.within_group is not None:
+        if function.kind is not Kind.AGGREGATE:
+            raise _no_clause(function, "WITHIN GROUP", span)
+        call = replace(call, order_by=bind_sort_keys(binder, clauses.within_group.expressions))
+    if clauses.over is not None:
+        call = replace(call, partition_by=_bind_partition(binder, function, clauses.over, span))
+    return call
+
+
+def _bind_row(binder: Binder, node: exp.Expr) -> Expr:
+    """An expression that looks at single rows, inside a clause that may hold aggregates."""
+    outer = binder.allowed
+    binder.allowed = outer & {Kind.STATEFUL}
+    try:
+        return binder.bind(node)
+    finally:
+        binder.allowed = outer
+
+
+def _bind_partition(
+    binder: Binder, function: Function, over: exp.Window, span: Span | None
+) -> tuple[Expr, ...]:
+    if function.kind not in (Kind.STATEFUL, Kind.STREAM_WINDOW):
+        raise _no_clause(function, "OVER", span)
+    for unwanted, text in (("order", "ORDER BY"), ("spec", "a frame"), ("alias", "a named window")):
+        if over.args.get(unwanted):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"`{function.name}(...) OVER (...)` with {text} cannot be planned yet",
+                span_of(over) or span,
+                "stateful functions follow the order of the stream: `OVER (PARTITION BY ...)`",
+            )
+    return tuple(_bind_row(binder, key) for key in over.args.get("partition_by") or ())
+
+
+def _no_clause(function: Function, clause: str, span: Span | None) -> NarrowsError:
+    return fail(
+        Code.SYNTAX_ERROR,
+        f"{function.kind.value} function `{function.name}` takes no {clause}",
+        span,
+    )
+
+
+def bind_sort_keys(binder: Binder, nodes: Sequence[exp.Expr]) -> tuple[SortKey, ...]:
+    return tuple(sort_key(node, binder.bind(node.this)) for node in nodes)
+
+
+def sort_key(node: exp.Expr, expr: Expr) -> SortKey:
+    if not isinstance(node, exp.Ordered):
+        raise refused("this kind of ORDER BY", node)
+    return SortKey(expr, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))

@@ -1,0 +1,75 @@
+"""What all binding code shares: problems found so far, fresh ids, and places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from sqlglot import exp
+
+from narrows.errors import Code, NarrowsError, Problem, Span, did_you_mean, fail
+from narrows.sql.functions import Function, FunctionRegistry
+from narrows.sql.scope import Name
+
+
+class Problems:
+    """What has been found wrong so far."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Code, Span | None, str], Problem] = {}
+
+    def add(self, error: NarrowsError) -> None:
+        for problem in error.problems:
+            self._found.setdefault((problem.code, problem.span, problem.message), problem)
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Notes an error of the block instead of letting it out."""
+        try:
+            yield
+        except NarrowsError as error:
+            self.add(error)
+
+    def raise_if_any(self) -> None:
+        if self._found:
+            raise NarrowsError(*self._found.values())
+
+
+class Ids:
+    """Numbers for relations and lambda parameters, unique in a query."""
+
+    def __init__(self) -> None:
+        self._next = count()
+
+    def new(self) -> int:
+        return next(self._next)
+
+
+def find_function(functions: FunctionRegistry, name: str, span: Span | None) -> Function:
+    function = functions.find(name)
+    if function is None:
+        raise fail(
+            Code.UNKNOWN_FUNCTION,
+            f"function `{name}` not found",
+            span,
+            did_you_mean(name, functions.names()),
+        )
+    return function
+
+
+def refused(what: str, node: exp.Expr) -> NarrowsError:
+    return fail(Code.NOT_SUPPORTED, f"{what} cannot be planned yet", span_of(node))
+
+
+def name_of(node: exp.Expr) -> Name:
+    return Name(node.name, span_of(node))
+
+
+def span_of(node: exp.Expr) -> Span | None:
+    """Where a piece of syntax stands, as far as its identifiers and calls tell."""
+    return Span.around(
+        Span(part.meta["start"], part.meta["end"] + 1)
+        for part in node.walk()
+        if "start" in part.meta
+    )

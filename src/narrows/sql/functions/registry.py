@@ -1,0 +1,129 @@
+"""What Narrows knows of each function: kind, arity, result, and how it looks at its arguments.
+
+Everything that depends on *which* function is called is data in this registry. The binder, the
+demand collector, the rules and the printers ask the `Function`; none of them tests a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from narrows.demand import Demand
+from narrows.expressions import Call, Expr, Lambda
+from narrows.schema import UNKNOWN, DataType
+from narrows.sql.functions.looks import whole
+
+InsideLambda = Callable[[Lambda, Demand], Sequence[Demand]]
+"""Demands a lambda's body and answers with what that demands of each parameter."""
+
+Look = Callable[[Call, Demand, InsideLambda], Sequence[Demand]]
+"""From what is wanted of a call's result to what that demands of each argument."""
+
+Result = Callable[[Sequence[Expr]], DataType]
+"""The type of a call's result."""
+
+LambdaTypes = Callable[[Sequence[DataType]], Sequence[DataType]]
+"""From the types of the arguments to those of a lambda's parameters (the most it may have)."""
+
+
+class Kind(Enum):
+    SCALAR = "scalar"
+    OPERATOR = "operator"
+    AGGREGATE = "aggregate"
+    ANALYTIC = "analytic"  # needs OVER (... ORDER BY ...): row_number, rank
+    GENERATOR = "generator"  # many rows for one: explode
+    STATEFUL = "stateful"  # remembers earlier rows of the stream: lag, latest, acc_sum
+    STREAM_WINDOW = "stream window"  # cuts the stream, in GROUP BY: tumblingwindow
+    WINDOW_BOUND = "window bound"  # window_start(), window_end()
+    TABLE = "table"
+
+
+class Output(NamedTuple):
+    """A column that a generator makes."""
+
+    name: str
+    dtype: DataType
+
+
+@dataclass(frozen=True)
+class Generator:
+    """How a generator makes rows."""
+
+    outputs: Callable[[Sequence[Expr]], Sequence[Output] | None]
+    """Its columns by default names; None when the arguments are not of a kind it takes."""
+    look: Callable[[Call, Sequence[Demand]], Sequence[Demand]]
+    """From what is wanted of its columns to what that demands of the arguments."""
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """How an operator is written, and how tightly it binds (higher is tighter)."""
+
+    precedence: int
+    write: Callable[[Sequence[str]], str]
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str
+    kind: Kind = Kind.SCALAR
+    min_args: int = 0
+    max_args: int | None = None
+    result: Result = field(default=lambda args: UNKNOWN, repr=False, compare=False)
+    look: Look = field(default=whole, repr=False, compare=False)
+    lambdas: Mapping[int, LambdaTypes] = field(default_factory=dict, repr=False, compare=False)
+    generator: Generator | None = field(default=None, repr=False, compare=False)
+    syntax: Syntax | None = field(default=None, repr=False, compare=False)
+    cuts_by_time: bool = field(default=False, repr=False, compare=False)
+    """A stream window that a row's own time alone puts it into."""
+    takes_star: bool = field(default=False, repr=False, compare=False)
+    """`count(*)`: may be called with a star instead of arguments."""
+    deterministic: bool = field(default=True, repr=False, compare=False)
+    known: bool = field(default=True, repr=False, compare=False)
+    """False for a user's function, of which nothing is known: its use costs pruning."""
+    with_names: str | None = field(default=None, repr=False, compare=False)
+    """The function that `f(x AS name)` means, called as `g('name', x)`; None: no names allowed."""
+
+    def accepts(self, count: int) -> bool:
+        return self.min_args <= count and (self.max_args is None or count <= self.max_args)
+
+    def arity_text(self) -> str:
+        low, high = self.min_args, self.max_args
+        if high is None:
+            return f"at least {_arguments(low)}"
+        return _arguments(low) if low == high else f"{low} to {_arguments(high)}"
+
+
+def _arguments(count: int) -> str:
+    return f"{count} argument" if count == 1 else f"{count} arguments"
+
+
+class FunctionRegistry:
+    """Functions by name, in any case. A child sees its parent's functions."""
+
+    def __init__(
+        self, functions: Iterable[Function] = (), parent: FunctionRegistry | None = None
+    ) -> None:
+        self._functions = {function.name: function for function in functions}
+        self._parent = parent
+
+    def find(self, name: str) -> Function | None:
+        found = self._functions.get(name.lower())
+        if found is None and self._parent is not None:
+            return self._parent.find(name)
+        return found
+
+    def add(self, function: Function) -> None:
+        self._functions[function.name] = function
+
+    def __iter__(self) -> Iterator[Function]:
+        if self._parent is not None:
+            yield from (f for f in self._parent if f.name not in self._functions)
+        yield from self._functions.values()
+
+    def names(self) -> list[str]:
+        """Names that a user may call; operators are not called by name."""
+        return [f.name for f in self if f.kind is not Kind.OPERATOR]

@@ -1,0 +1,83 @@
+"""Constants: from the parser's literals to ours, and to the text that Spark reads back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from narrows.errors import InternalError
+from narrows.expressions import Literal
+from narrows.schema import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    VOID,
+    DataType,
+    Decimal,
+)
+
+_INT_MAX = 2**31 - 1
+_BIGINT_MAX = 2**63 - 1
+
+
+def bind_literal(node: exp.Expr) -> Literal:
+    match node:
+        case exp.Null():
+            return Literal(text="NULL", dtype=VOID)
+        case exp.Boolean(this=truth):
+            return literal(bool(truth))
+        case exp.Literal(is_string=True) | exp.RawString():
+            return literal(node.name)
+        case exp.Literal():
+            return _number(node.name)
+        case exp.HexString():
+            return Literal(text=f"X'{int(node.name):X}'", dtype=BINARY)
+        case _:
+            raise InternalError(f"not a literal: {node!r}")
+
+
+def literal(value: str | int | bool) -> Literal:
+    """A constant that the planner knows the value of."""
+    match value:
+        case bool():
+            return Literal(text="true" if value else "false", value=value, dtype=BOOLEAN)
+        case int():
+            return Literal(text=str(value), value=value, dtype=_integer_type(value))
+        case str():
+            return Literal(text=_quote(value), value=value, dtype=STRING)
+
+
+def negated(number: Literal) -> Literal:
+    value = -number.value if isinstance(number.value, int) else None
+    return replace(number, text=f"-{number.text}", value=value)
+
+
+def _number(text: str) -> Literal:
+    if text.isdecimal():
+        value = int(text)
+        return Literal(text=text, value=value, dtype=_integer_type(value))
+    if "e" in text.lower():
+        return Literal(text=text, dtype=DOUBLE)
+    whole, _, fraction = text.partition(".")
+    digits = len(whole.lstrip("0")) + len(fraction)
+    return Literal(text=text, dtype=Decimal(max(digits, 1), len(fraction)))
+
+
+def _integer_type(value: int) -> DataType:
+    """As Spark reads an integer: the narrowest of INT, BIGINT, DECIMAL."""
+    if abs(value) <= _INT_MAX:
+        return INT
+    return BIGINT if abs(value) <= _BIGINT_MAX else Decimal(38, 0)
+
+
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+)
+
+
+def _quote(text: str) -> str:
+    return f"'{text.translate(_ESCAPES)}'"

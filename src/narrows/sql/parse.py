@@ -1,0 +1,288 @@
+"""From text to statements.
+
+Queries are sqlglot's business; the statements around them are ours and are read here, token by
+token, so that every complaint can point at its place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.sql.cursor import Cursor
+from narrows.sql.dialect import NarrowsDialect, tokenize
+from narrows.sql.statements import (
+    CreatePipeline,
+    CreateSink,
+    CreateSource,
+    Describe,
+    Drop,
+    Explain,
+    ExplainMode,
+    ObjectKind,
+    Option,
+    Options,
+    Query,
+    Select,
+    Show,
+    Start,
+    Statement,
+    Stop,
+)
+from narrows.sql.types import read_columns
+
+_STATEMENTS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "START", "STOP", "SELECT", "WITH")
+_QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
+_RECURSION_LIMIT = 10_000
+
+
+def parse(text: str, filename: str | None = None) -> list[Statement]:
+    """All statements of a text. An empty text has none."""
+    try:
+        tokens = tokenize(text)
+        return [_StatementParser(part, text).statement() for part in _split(tokens)]
+    except NarrowsError as error:
+        raise error.located(text, filename) from None
+
+
+def parse_query(text: str) -> Query:
+    """A text that must be a single query."""
+    try:
+        tokens = tokenize(text)
+        parts = list(_split(tokens))
+        if not parts:
+            raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing")
+        if len(parts) > 1:
+            second = parts[1][0]
+            span = Span(second.start, second.end + 1)
+            raise fail(Code.SYNTAX_ERROR, "expected a single query, found another statement", span)
+        parser = _StatementParser(parts[0], text)
+        return parser.query()
+    except NarrowsError as error:
+        raise error.located(text) from None
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for queries that nest deeply, and a clear error for those that nest without end.
+
+    sqlglot takes some 20 Python frames for a pair of parentheses, so Python's usual limit would
+    refuse what people do write.
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    except RecursionError:
+        raise fail(Code.NESTED_TOO_DEEPLY, "the query is nested too deeply to be planned") from None
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _split(tokens: list[Token]) -> Iterator[list[Token]]:
+    part: list[Token] = []
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            part.append(token)
+        elif part:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+class _StatementParser:
+    """Reads one statement."""
+
+    def __init__(self, tokens: list[Token], source: str) -> None:
+        self._cursor = Cursor(tokens, source)
+        self._source = source
+
+    def statement(self) -> Statement:
+        cursor = self._cursor
+        if cursor.at_word(*_QUERY_WORDS):
+            return Select(query=self.query())
+        span, word = cursor.span, cursor.text.upper()
+        cursor.advance()
+        match word:
+            case "CREATE":
+                parsed: Statement = self._create()
+            case "DROP":
+                parsed = self._drop()
+            case "SHOW":
+                parsed = Show(kind=self._kind(plural=True))
+            case "DESCRIBE" | "DESC":
+                parsed = self._describe()
+            case "EXPLAIN":
+                parsed = self._explain()
+            case "START":
+                parsed = Start(pipelines=self._pipelines())
+            case "STOP":
+                parsed = Stop(pipelines=self._pipelines())
+            case _:
+                hint = did_you_mean(word, _STATEMENTS) or f"statements are {', '.join(_STATEMENTS)}"
+                raise fail(Code.SYNTAX_ERROR, f"`{word}` is not a statement", span, hint)
+        cursor.expect_end("the statement")
+        return parsed
+
+    def query(self) -> Query:
+        """All that is left, as a query."""
+        cursor = self._cursor
+        if not cursor.at_word(*_QUERY_WORDS):
+            raise fail(Code.SYNTAX_ERROR, f"expected a query, found {cursor.found}", cursor.span)
+        tokens = cursor.take_rest()
+        span = Span(tokens[0].start, tokens[-1].end + 1)
+        with deep_recursion():
+            try:
+                parser = NarrowsDialect().parser(error_level=ErrorLevel.IMMEDIATE)
+                (tree,) = parser.parse(tokens, self._source)
+            except ParseError as error:
+                raise self._syntax_error(error, tokens) from None
+        if tree is None:
+            raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
+        return Query(tree, self._source, span)
+
+    def _syntax_error(self, error: ParseError, tokens: list[Token]) -> NarrowsError:
+        details = error.errors[0] if error.errors else {}
+        message = str(details.get("description") or error).rstrip(".")
+        highlight = str(details.get("highlight") or "")
+        # sqlglot tells line and column of the *end* of the token that it stumbled over.
+        line, column = details.get("line"), details.get("col")
+        for token in tokens:
+            if token.line == line and token.col == column:
+                place = Span(token.start, token.end + 1)
+                break
+        else:
+            place = Span(tokens[-1].start, tokens[-1].end + 1)
+        if message == "Invalid expression / Unexpected token" and highlight:
+            message = f"unexpected `{highlight}`"
+        return fail(Code.SYNTAX_ERROR, message[:1].lower() + message[1:], place)
+
+    # --- CREATE -----------------------------------------------------------------------------------
+
+    def _create(self) -> Statement:
+        cursor = self._cursor
+        or_replace = cursor.take_words("OR REPLACE")
+        kind = self._kind()
+        if_not_exists = cursor.take_words("IF NOT EXISTS")
+        name, name_span = cursor.name(f"a {kind.value} name")
+        match kind:
+            case ObjectKind.STREAM | ObjectKind.TABLE:
+                cursor.expect("(")
+                schema = read_columns(cursor)
+                cursor.expect(")")
+                return CreateSource(
+                    name=name,
+                    name_span=name_span,
+                    if_not_exists=if_not_exists,
+                    or_replace=or_replace,
+                    kind=kind,
+                    schema=schema,
+                    options=self._options(),
+                )
+            case ObjectKind.SINK:
+                return CreateSink(
+                    name=name,
+                    name_span=name_span,
+                    if_not_exists=if_not_exists,
+                    or_replace=or_replace,
+                    options=self._options(),
+                )
+            case ObjectKind.PIPELINE:
+                cursor.expect("INTO")
+                sinks = self._names("a sink name")
+                cursor.expect("AS")
+                return CreatePipeline(
+                    name=name,
+                    name_span=name_span,
+                    if_not_exists=if_not_exists,
+                    or_replace=or_replace,
+                    sinks=sinks,
+                    query=self.query(),
+                )
+
+    def _options(self) -> Options:
+        cursor = self._cursor
+        if cursor.at_end:
+            return {}
+        cursor.expect("WITH")
+        cursor.expect("(")
+        options: dict[str, Option] = {}
+        if cursor.take(")"):
+            return options
+        while True:
+            key, key_span = self._option_key()
+            if key in options:
+                raise fail(Code.INVALID_OPTION, f"option `{key}` is given twice", key_span)
+            cursor.expect("=")
+            value, value_span = cursor.value()
+            options[key] = Option(value, key_span, value_span)
+            if not cursor.take(","):
+                cursor.expect(")")
+                return options
+
+    def _option_key(self) -> tuple[str, Span]:
+        """A key may have dots: `spark.sql.shuffle.partitions`. Keys have no case."""
+        key, span = self._cursor.name("an option name")
+        while self._cursor.take("."):
+            part, part_span = self._cursor.name("an option name")
+            key, span = f"{key}.{part}", Span(span.start, part_span.end)
+        return key.lower(), span
+
+    # --- the others -------------------------------------------------------------------------------
+
+    def _drop(self) -> Statement:
+        kind = self._kind()
+        if_exists = self._cursor.take_words("IF EXISTS")
+        name, span = self._cursor.name(f"a {kind.value} name")
+        return Drop(kind=kind, name=name, name_span=span, if_exists=if_exists)
+
+    def _describe(self) -> Statement:
+        kind = self._kind() if self._cursor.at_word(*_KINDS) else None
+        name, span = self._cursor.name("a name")
+        return Describe(kind=kind, name=name, name_span=span)
+
+    def _explain(self) -> Statement:
+        cursor = self._cursor
+        mode = ExplainMode.DEFAULT
+        for candidate in ExplainMode:
+            if candidate is not ExplainMode.DEFAULT and cursor.take(candidate.value.upper()):
+                mode = candidate
+                break
+        if cursor.take("PIPELINE"):
+            return Explain(mode=mode, pipeline=cursor.name("a pipeline name"))
+        if cursor.take_words("SHARED STREAM"):
+            return Explain(mode=mode, shared_stream=cursor.name("a stream name"))
+        return Explain(mode=mode, query=self.query())
+
+    def _pipelines(self) -> tuple[tuple[str, Span], ...]:
+        if not self._cursor.take("PIPELINES"):
+            self._cursor.expect("PIPELINE")
+        return self._names("a pipeline name")
+
+    def _names(self, what: str) -> tuple[tuple[str, Span], ...]:
+        names = [self._cursor.name(what)]
+        while self._cursor.take(","):
+            names.append(self._cursor.name(what))
+        return tuple(names)
+
+    def _kind(self, plural: bool = False) -> ObjectKind:
+        cursor = self._cursor
+        words = _PLURAL_KINDS if plural else _KINDS
+        kind = words.get(cursor.text.upper())
+        if kind is None or cursor.at_end:
+            hint = did_you_mean(cursor.text, words)
+            expected = ", ".join(words)
+            message = f"expected one of {expected}, found {cursor.found}"
+            raise fail(Code.SYNTAX_ERROR, message, cursor.span, hint)
+        cursor.advance()
+        return kind
+
+
+_KINDS = {kind.value.upper(): kind for kind in ObjectKind}
+_PLURAL_KINDS = {f"{word}S": kind for word, kind in _KINDS.items()}

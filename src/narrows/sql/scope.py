@@ -1,0 +1,152 @@
+"""Which names an expression may use, and what they mean.
+
+A name resolves to a `Column`: the relation that produces it and the ordinal there. Nothing after
+the binder ever looks at a bare name again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.expressions import Column, ColumnId, Expr, Variable
+from narrows.schema import Struct
+
+
+@dataclass(frozen=True)
+class Name:
+    """A part of a dotted name, as written."""
+
+    text: str
+    span: Span | None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something with columns that a query may refer to: a source, an exploded list, a window."""
+
+    id: int
+    name: str | None
+    schema: Struct
+
+    def column(self, ordinal: int, span: Span | None = None) -> Column:
+        field = self.schema.fields[ordinal]
+        return Column(
+            id=ColumnId(self.id, ordinal),
+            name=field.name,
+            qualifier=self.name,
+            dtype=field.type,
+            span=span,
+        )
+
+
+@dataclass
+class Scope:
+    """The relations in sight, in the order in which `*` lists them, and the lambda parameters."""
+
+    relations: list[Relation] = field(default_factory=list)
+    merged: dict[str, Expr] = field(default_factory=dict)
+    """Columns named in a JOIN ... USING, which an unqualified name means without ambiguity."""
+    aliases: dict[str, Expr] = field(default_factory=dict)
+    """Aliases of the select list, where a clause may use them; columns go before them."""
+    _variables: list[dict[str, Variable]] = field(default_factory=list)
+
+    def add(self, relation: Relation, span: Span | None) -> None:
+        if relation.name is not None and self.find_relation(relation.name) is not None:
+            raise fail(
+                Code.DUPLICATE_OBJECT,
+                f"the name `{relation.name}` stands for two relations of this query",
+                span,
+                f"give one of them an alias: `{relation.name} AS other`",
+            )
+        self.relations.append(relation)
+
+    def find_relation(self, name: str) -> Relation | None:
+        folded = name.casefold()
+        for relation in self.relations:
+            if relation.name is not None and relation.name.casefold() == folded:
+                return relation
+        return None
+
+    def enter_lambda(self, variables: Sequence[Variable]) -> None:
+        self._variables.append({v.name.casefold(): v for v in variables})
+
+    def leave_lambda(self) -> None:
+        self._variables.pop()
+
+    def resolve(self, names: Sequence[Name]) -> tuple[Expr, Sequence[Name]]:
+        """The value that a dotted name begins with, and the names left: fields to go into.
+
+        Like Spark, `a.b` is tried as column `b` of relation `a` before field `b` of column `a`.
+        """
+        first = names[0]
+        for variables in reversed(self._variables):
+            variable = variables.get(first.text.casefold())
+            if variable is not None:
+                return variable, names[1:]
+        relation = self.find_relation(first.text) if len(names) > 1 else None
+        if relation is not None:
+            qualified = relation.schema.find(names[1].text)
+            if len(qualified) == 1:
+                span = Span.around((first.span, names[1].span))
+                return relation.column(qualified[0], span), names[2:]
+            if len(qualified) > 1:
+                raise self._ambiguous(names[1], [relation])
+        found = self._find_column(first) or self.aliases.get(first.text.casefold())
+        if found is not None:
+            return found, names[1:]
+        raise self._unknown(names, relation)
+
+    def _find_column(self, name: Name) -> Expr | None:
+        merged = self.merged.get(name.text.casefold())
+        if merged is not None:
+            return merged
+        found = [(r, o) for r in self.relations for o in r.schema.find(name.text)]
+        if not found:
+            return None
+        if len(found) > 1:
+            raise self._ambiguous(name, [relation for relation, _ in found])
+        relation, ordinal = found[0]
+        return relation.column(ordinal, name.span)
+
+    def _ambiguous(self, name: Name, relations: Sequence[Relation]) -> NarrowsError:
+        distinct = list(dict.fromkeys(r.name or "?" for r in relations))
+        if len(distinct) == 1:
+            candidates = [
+                f"`{relations[0].schema.fields[o].name}`"
+                for o in relations[0].schema.find(name.text)
+            ]
+            hint = f"columns differ by case only: write {' or '.join(candidates)} exactly"
+        else:
+            hint = "write " + " or ".join(f"`{r}.{name.text}`" for r in distinct[:3])
+        return fail(
+            Code.AMBIGUOUS_COLUMN,
+            f"column `{name.text}` is ambiguous: it is in {' and in '.join(distinct)}",
+            name.span,
+            hint,
+        )
+
+    def _unknown(self, names: Sequence[Name], relation: Relation | None) -> NarrowsError:
+        if relation is not None:
+            missing, columns = names[1], relation.schema.names
+            where = f"in `{relation.name}`"
+        elif len(names) > 1:
+            known = [r.name for r in self.relations if r.name]
+            hint = did_you_mean(names[0].text, [*known, *self._column_names()])
+            return fail(
+                Code.UNKNOWN_QUALIFIER,
+                f"`{names[0].text}` is neither a relation nor a column of this query",
+                names[0].span,
+                hint or f"relations are {listed(known)}",
+            )
+        else:
+            missing, columns = names[0], self._column_names()
+            where = "in " + listed([f"`{r.name}`" for r in self.relations if r.name])
+        hint = did_you_mean(missing.text, columns) or f"columns are {listed(columns)}"
+        return fail(
+            Code.UNKNOWN_COLUMN, f"column `{missing.text}` not found {where}", missing.span, hint
+        )
+
+    def _column_names(self) -> list[str]:
+        return [name for relation in self.relations for name in relation.schema.names]

@@ -1,0 +1,136 @@
+"""What a parsed statement says. Plain data: nothing is resolved or checked against a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sqlglot import exp
+
+from narrows.errors import Span
+from narrows.schema import Struct
+
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Option:
+    """One `key = value` of a WITH clause, and where its parts stand."""
+
+    value: OptionValue
+    key_span: Span | None = None
+    value_span: Span | None = None
+
+
+Options = Mapping[str, Option]
+
+
+class ObjectKind(Enum):
+    STREAM = "stream"
+    TABLE = "table"
+    SINK = "sink"
+    PIPELINE = "pipeline"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A SELECT: its syntax tree, and the text that the tree's positions point into."""
+
+    tree: exp.Expr = field(compare=False)
+    text: str
+    span: Span
+
+    @property
+    def sql(self) -> str:
+        return self.text[self.span.start : self.span.end]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """Base of all statements."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Create(Statement):
+    """What the CREATE statements share."""
+
+    name: str
+    name_span: Span
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateSource(Create):
+    """CREATE STREAM | TABLE"""
+
+    kind: ObjectKind
+    schema: Struct
+    options: Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateSink(Create):
+    options: Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePipeline(Create):
+    sinks: tuple[tuple[str, Span], ...]
+    query: Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drop(Statement):
+    kind: ObjectKind
+    name: str
+    name_span: Span
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Show(Statement):
+    kind: ObjectKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Describe(Statement):
+    kind: ObjectKind | None
+    name: str
+    name_span: Span
+
+
+class ExplainMode(Enum):
+    DEFAULT = "default"
+    LOGICAL = "logical"
+    PHYSICAL = "physical"
+    VERBOSE = "verbose"
+    ANALYZE = "analyze"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain(Statement):
+    """EXPLAIN of a query, of a pipeline or of a shared stream: exactly one of the three is set."""
+
+    mode: ExplainMode = ExplainMode.DEFAULT
+    query: Query | None = None
+    pipeline: tuple[str, Span] | None = None
+    shared_stream: tuple[str, Span] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(Statement):
+    pipelines: tuple[tuple[str, Span], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(Statement):
+    pipelines: tuple[tuple[str, Span], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Statement):
+    """A query by itself."""
+
+    query: Query

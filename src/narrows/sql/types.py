@@ -1,0 +1,155 @@
+"""Reads data types and column lists: `a BIGINT, b STRUCT<c: BIGINT, items: ARRAY<...>>`."""
+
+from __future__ import annotations
+
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.schema import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    UNKNOWN,
+    Array,
+    DataType,
+    Decimal,
+    Field,
+    Map,
+    Struct,
+)
+from narrows.sql.cursor import Cursor
+from narrows.sql.dialect import tokenize
+
+_SCALARS: dict[str, DataType] = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": TINYINT,
+    "BYTE": TINYINT,
+    "SMALLINT": SMALLINT,
+    "SHORT": SMALLINT,
+    "INT": INT,
+    "INTEGER": INT,
+    "BIGINT": BIGINT,
+    "LONG": BIGINT,
+    "FLOAT": FLOAT,
+    "REAL": FLOAT,
+    "DOUBLE": DOUBLE,
+    "STRING": STRING,
+    "BINARY": BINARY,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMP_LTZ": TIMESTAMP,
+}
+_DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
+_TEXTS = ("VARCHAR", "CHAR")
+_NESTED = ("STRUCT", "ARRAY", "MAP")
+_MAX_PRECISION = 38
+
+
+def read_schema(text: str) -> Struct:
+    """A schema from its text, as in `session.register(..., schema="a BIGINT, b STRING")`."""
+    cursor = Cursor(tokenize(text), text)
+    schema = read_columns(cursor)
+    cursor.expect_end("the column list")
+    return schema
+
+
+def read_columns(cursor: Cursor) -> Struct:
+    """`name TYPE, name TYPE, ...`, for the columns of a row and the fields of a struct alike."""
+    fields: list[Field] = []
+    seen: set[str] = set()
+    while True:
+        name, span = cursor.name("a column name")
+        if name in seen:
+            raise fail(Code.DUPLICATE_COLUMN, f"column `{name}` is declared twice", span)
+        seen.add(name)
+        cursor.take(":")
+        fields.append(Field(name, read_type(cursor)))
+        _refuse_constraints(cursor)
+        if not cursor.take(","):
+            return Struct(tuple(fields))
+
+
+def _refuse_constraints(cursor: Cursor) -> None:
+    if cursor.at_word("NOT", "DEFAULT", "PRIMARY", "COMMENT", "GENERATED", "CHECK", "UNIQUE"):
+        raise fail(
+            Code.NOT_SUPPORTED,
+            f"column constraints ({cursor.text.upper()}) are not supported",
+            cursor.span,
+            "any value may be missing from a payload, so every column is nullable",
+        )
+
+
+def read_type(cursor: Cursor) -> DataType:
+    span = cursor.span
+    word = cursor.text.upper()
+    if cursor.at_end or not word.isidentifier():
+        raise fail(Code.SYNTAX_ERROR, f"expected a type, found {cursor.found}", span)
+    cursor.advance()
+    if word in _SCALARS:
+        return _SCALARS[word]
+    if word in _DECIMALS:
+        return _read_decimal(cursor, span)
+    if word in _TEXTS:
+        if cursor.take("("):
+            cursor.integer("a length")
+            cursor.expect(")")
+        return STRING
+    if word == "STRUCT":
+        return _read_struct(cursor)
+    if word == "ARRAY":
+        cursor.expect("<")
+        element = read_type(cursor)
+        cursor.expect(">")
+        return Array(element)
+    if word == "MAP":
+        cursor.expect("<")
+        key = read_type(cursor)
+        cursor.expect(",")
+        value = read_type(cursor)
+        cursor.expect(">")
+        return Map(key, value)
+    names = (*_SCALARS, *_DECIMALS, *_NESTED)
+    hint = did_you_mean(word, names) or f"types are {', '.join(names)}"
+    raise fail(Code.UNKNOWN_TYPE, f"unknown type `{word}`", span, hint)
+
+
+def _read_struct(cursor: Cursor) -> DataType:
+    cursor.expect("<")
+    if cursor.take(">"):
+        return Struct(())
+    struct = read_columns(cursor)
+    cursor.expect(">")
+    return struct
+
+
+def _read_decimal(cursor: Cursor, span: Span) -> DataType:
+    if not cursor.take("("):
+        return Decimal()
+    precision = cursor.integer("a precision")
+    scale = cursor.integer("a scale") if cursor.take(",") else 0
+    cursor.expect(")")
+    if not (1 <= precision <= _MAX_PRECISION and 0 <= scale <= precision):
+        raise fail(
+            Code.UNKNOWN_TYPE,
+            f"DECIMAL({precision},{scale}) does not exist",
+            span,
+            f"precision is 1 to {_MAX_PRECISION}, scale at most the precision",
+        )
+    return Decimal(precision, scale)
+
+
+def read_type_text(text: str) -> DataType:
+    """The type that a text means, unknown where no column may have it (INTERVAL, VARIANT ...)."""
+    try:
+        cursor = Cursor(tokenize(text), text)
+        dtype = read_type(cursor)
+        cursor.expect_end("the type")
+        return dtype
+    except NarrowsError:
+        return UNKNOWN
