@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from narrows.schema import VOID, Array, DataType, Field, Map, Struct, count_leaves
 
@@ -129,17 +130,17 @@ def fields(parts: Mapping[str, Demand], presence: bool = False) -> Demand:
 def items(
     parts: Mapping[int, Demand] | None = None, rest: Demand = NOTHING, length: bool = False
 ) -> Demand:
-    return _elements(Items, {**(parts or {})}, rest, length)
+    return _elements(Items, parts or {}, rest, length)
 
 
 def keys(
     parts: Mapping[Hashable, Demand] | None = None, rest: Demand = NOTHING, length: bool = False
 ) -> Demand:
-    return _elements(Keys, dict(parts or {}), rest, length)
+    return _elements(Keys, parts or {}, rest, length)
 
 
 def _elements(
-    kind: type[_Elements], parts: Mapping[Hashable, Demand], rest: Demand, length: bool
+    kind: type[_Elements], parts: Mapping[Any, Demand], rest: Demand, length: bool
 ) -> Demand:
     widened = {place: _union(part, rest) for place, part in parts.items()}
     kept = {place: part for place, part in widened.items() if part != rest}

@@ -38,7 +38,7 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
         if not aggregates:
             # Without aggregates a window emits its rows.
             return plan
-        keys.extend(window.relation.column(ordinal) for ordinal in range(len(_WINDOW_COLUMNS)))
+        keys.extend(window.relation.columns)
     else:
         _refuse_bounds(clauses)
     if not aggregates and clauses.grouping is None:
@@ -59,8 +59,7 @@ def _aggregation(
     named_keys = tuple(NamedExpr(default_name(key), key) for key in keys)
     named_calls = tuple(NamedExpr(expression_text(call), call) for call in aggregates)
     relation = relation_of(ids.new(), None, (*named_keys, *named_calls))
-    columns = [relation.column(ordinal) for ordinal in range(len(relation.schema))]
-    computed: dict[Expr, Column] = dict(zip((*keys, *aggregates), columns, strict=True))
+    computed: dict[Expr, Column] = dict(zip((*keys, *aggregates), relation.columns, strict=True))
     clauses.rewrite_after_grouping(computed.get)
     generated = [clauses.generated.relation.id] if clauses.generated is not None else []
     _refuse_ungrouped(clauses, {relation.id, *generated})

@@ -103,7 +103,7 @@ class Decoded(Node):
     def outputs(self) -> Sequence[Column]:
         projection = self.decode_projection
         if self.source.shared or projection is ALL:
-            return relation_columns(self.relation)
+            return self.relation.columns
         names = projection.parts if isinstance(projection, Fields) else ()
         return [self.relation.column(o) for o in sorted(map(self.source.schema.ordinal, names))]
 
@@ -191,14 +191,10 @@ class Project(UnaryNode):
 
     @property
     def outputs(self) -> Sequence[Column]:
-        return relation_columns(self.relation)
+        return self.relation.columns
 
     def info(self) -> Info:
         return {"fields": Listing([str(named) for named in self.fields])}
-
-
-def relation_columns(relation: Relation) -> list[Column]:
-    return [relation.column(ordinal) for ordinal in range(len(relation.schema))]
 
 
 class JoinKind(Enum):
@@ -264,7 +260,7 @@ class Generate(UnaryNode):
 
     @property
     def outputs(self) -> Sequence[Column]:
-        return [*self.child.outputs, *relation_columns(self.relation)]
+        return [*self.child.outputs, *self.relation.columns]
 
     def info(self) -> Info:
         info: dict[str, str | Listing] = {"generator": expression_text(self.generator)}
@@ -294,7 +290,7 @@ class StatefulFunction(UnaryNode):
 
     @property
     def outputs(self) -> Sequence[Column]:
-        return [*self.child.outputs, *relation_columns(self.relation)]
+        return [*self.child.outputs, *self.relation.columns]
 
     def info(self) -> Info:
         return {"calls": Listing([expression_text(call) for call in self.calls])}
@@ -321,7 +317,7 @@ class Window(UnaryNode):
 
     @property
     def outputs(self) -> Sequence[Column]:
-        return [*self.child.outputs, *relation_columns(self.relation)]
+        return [*self.child.outputs, *self.relation.columns]
 
     def info(self) -> Info:
         info: dict[str, str | Listing] = {"window": expression_text(self.window)}
@@ -352,7 +348,7 @@ class Aggregation(UnaryNode):
 
     @property
     def outputs(self) -> Sequence[Column]:
-        return relation_columns(self.relation)
+        return self.relation.columns
 
     def info(self) -> Info:
         info = {}

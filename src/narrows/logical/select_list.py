@@ -173,10 +173,7 @@ def _columns(
 
 
 def _columns_of(relation: Relation) -> list[NamedExpr]:
-    return [
-        NamedExpr(field.name, relation.column(ordinal))
-        for ordinal, field in enumerate(relation.schema)
-    ]
+    return [NamedExpr(column.name, column) for column in relation.columns]
 
 
 def _star_notice(star: str, relation: Relation) -> Notice:

@@ -63,13 +63,14 @@ def refused(what: str, node: exp.Expr) -> NarrowsError:
 
 
 def name_of(node: exp.Expr) -> Name:
-    return Name(node.name, span_of(node))
+    return Name(node.name, _own_span(node) or span_of(node))
 
 
 def span_of(node: exp.Expr) -> Span | None:
     """Where a piece of syntax stands, as far as its identifiers and calls tell."""
-    return Span.around(
-        Span(part.meta["start"], part.meta["end"] + 1)
-        for part in node.walk()
-        if "start" in part.meta
-    )
+    return Span.around(_own_span(part) for part in node.walk())
+
+
+def _own_span(node: exp.Expr) -> Span | None:
+    meta = node.meta
+    return Span(meta["start"], meta["end"] + 1) if "start" in meta else None

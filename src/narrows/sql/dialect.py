@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import TokenError
+from sqlglot.errors import ErrorLevel, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -65,6 +65,17 @@ class NarrowsDialect(Spark):
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _NOT_A_NAME = {TokenType.STRING, TokenType.NUMBER}
+
+
+def new_parser() -> NarrowsParser:
+    """A parser that stops at the first thing it cannot read."""
+    try:
+        return NarrowsParser(dialect=NarrowsDialect(), error_level=ErrorLevel.IMMEDIATE)
+    except TypeError as error:
+        raise ImportError(
+            "Narrows extends sqlglot's parser, which the compiled `sqlglotc` does not allow:"
+            " run `pip uninstall sqlglotc`"
+        ) from error
 
 
 def tokenize(text: str) -> list[Token]:

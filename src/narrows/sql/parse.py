@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.sql.cursor import Cursor
-from narrows.sql.dialect import NarrowsDialect, tokenize
+from narrows.sql.dialect import new_parser, tokenize
 from narrows.sql.statements import (
     CreatePipeline,
     CreateSink,
@@ -139,8 +139,7 @@ class _StatementParser:
         span = Span(tokens[0].start, tokens[-1].end + 1)
         with deep_recursion():
             try:
-                parser = NarrowsDialect().parser(error_level=ErrorLevel.IMMEDIATE)
-                (tree,) = parser.parse(tokens, self._source)
+                (tree,) = new_parser().parse(tokens, self._source)
             except ParseError as error:
                 raise self._syntax_error(error, tokens) from None
         if tree is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.expressions import Column, ColumnId, Expr, Variable
@@ -31,6 +32,8 @@ class Relation:
     schema: Struct
 
     def column(self, ordinal: int, span: Span | None = None) -> Column:
+        if span is None:
+            return self.columns[ordinal]
         field = self.schema.fields[ordinal]
         return Column(
             id=ColumnId(self.id, ordinal),
@@ -39,6 +42,19 @@ class Relation:
             dtype=field.type,
             span=span,
         )
+
+    @cached_property
+    def columns(self) -> Sequence[Column]:
+        """All columns in order; made once, for there may be 15 000 of them."""
+        return [
+            Column(
+                id=ColumnId(self.id, ordinal),
+                name=field.name,
+                qualifier=self.name,
+                dtype=field.type,
+            )
+            for ordinal, field in enumerate(self.schema)
+        ]
 
 
 @dataclass
