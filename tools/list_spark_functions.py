@@ -7,15 +7,17 @@ Each row of the table holds, separated by tabs:
   one, in a SELECT list) or ``table`` (only in a FROM clause);
 * ``min``, ``max``: how many arguments the analyser takes, ``*`` for no limit. Not every number in
   between need be taken: ``map`` wants an even one;
-* ``result``: the type of the result if every call that was tried had the same, else ``-``.
+* ``result``: the type of the result if all calls that were tried have the same one and it has no
+  parts, else ``-``.
 
 All of it is found by analysing queries; none is run. Spark checks the number of arguments when it
 looks a function up, before it looks at their types, so that NULLs will do for counting. For the
 type of the result the calls are made from the examples in the description of the function and
-from a pool of sample values, one of each type, put into one place, two places, and all places.
+from sample values of many types, put into one place, two places, and all places. A type is
+believed if two calls with different arguments agree on it, or if the call has no arguments.
 
-The settings are the defaults, save that the TIME type is switched on: without it nothing could be
-said of the functions that make or take it.
+The settings are the defaults, save for features that are off and without which nothing could be
+said of the functions that belong to them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import itertools
 import os
 import re
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +80,16 @@ SAMPLES: Final = (
     "array(named_struct('x', 1L))",
 )
 
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.sql.timeType.enabled": "true",
+    "spark.sql.pyspark.worker.logging.enabled": "true",
+}
+
+MOST_SAMPLES: Final = 3
+"""Calls are made up of samples alone up to this number of arguments."""
+
 THREADS: Final = 16
 """An analysis that fails is mostly spent waiting for answers from the JVM."""
 
@@ -126,7 +139,7 @@ class Prober:
 
     def names(self) -> list[str]:
         """The names that are identifiers; operators are in the registry too."""
-        rows = self._spark.sql("SHOW ALL FUNCTIONS").collect()
+        rows = self._spark.sql("SHOW SYSTEM FUNCTIONS").collect()
         names = {str(row[0]).lower() for row in rows}
         return sorted(name for name in names - GRAMMAR if re.fullmatch(r"[a-z_]\w*", name))
 
@@ -157,8 +170,6 @@ class Prober:
 
     def _counts(self, name: str) -> tuple[int, ...]:
         """The numbers of arguments that are accepted, be their types right or wrong."""
-        if self._call(name, 0).condition == "UNRESOLVED_ROUTINE":
-            return ()
         in_from = self._call(name, 0).condition == "NOT_A_SCALAR_FUNCTION"
         return tuple(
             count
@@ -195,6 +206,7 @@ class Prober:
     def _result(self, name: str, tries: Iterator[Call]) -> str | None:
         """The type that all calls have that can be analysed, None if there is no such type."""
         found = None
+        accepted = set()
         for call in tries:
             schema = self._analyse(call.query(name)).schema
             if schema is None:
@@ -203,7 +215,8 @@ class Prober:
             if result is None or found not in (None, result):
                 return None
             found = result
-        return found
+            accepted.add(call.arguments)
+        return found if len(accepted) > 1 or () in accepted else None
 
 
 def scalar_type(data_type: DataType) -> str | None:
@@ -225,21 +238,22 @@ def calls(name: str, kind: str, counts: tuple[int, ...], description: str) -> It
 def _calls(kind: str, counts: tuple[int, ...], shown: list[Call]) -> Iterator[Call]:
     yield from shown
     over = "OVER (ORDER BY 1)" if kind == "window" else ""
-    short = [count for count in counts if count <= 3] or [counts[0]]
-    for count in short:
+    tried = [count for count in counts if count <= MOST_SAMPLES] or [counts[0]]
+    for count in tried:
         yield from (Call((sample,) * count, over) for sample in SAMPLES)
-    # Of the examples with as many arguments as each other, the first is varied.
-    for call in {len(call.arguments): call for call in reversed(shown)}.values():
-        every = range(len(call.arguments))
-        pairs = itertools.combinations(every, 2) if len(every) in (3, 4) else ()
-        for places in itertools.chain(((place,) for place in every), pairs):
-            yield from (call.with_sample(sample, places) for sample in SAMPLES)
-        if len(every) + 1 in short:
+    # Of the examples with the same number of arguments the first is varied.
+    first = {len(call.arguments): call for call in reversed(shown)}
+    for count, call in sorted(first.items())[:2]:
+        places = [(place,) for place in range(count)]
+        pairs = itertools.combinations(range(count), 2) if count == MOST_SAMPLES else ()
+        for chosen in (*places, *pairs):
+            yield from (call.with_sample(sample, chosen) for sample in SAMPLES)
+        if count + 1 in tried and count + 1 not in first:
             yield from (Call((*call.arguments, sample), call.rest) for sample in SAMPLES)
-    for count, step in itertools.product(short, (1, 5)):
-        for start in range(len(SAMPLES) if count > 1 else 0):
-            places = tuple((start + place * step) % len(SAMPLES) for place in range(count))
-            yield Call(tuple(SAMPLES[place] for place in places), over)
+    for count in tried:
+        for start in range(len(SAMPLES)):
+            mixed = (SAMPLES[(start + 5 * place) % len(SAMPLES)] for place in range(count))
+            yield Call(tuple(mixed), over)
 
 
 def examples(name: str, description: str) -> Iterator[Call]:
@@ -297,17 +311,14 @@ def nesting(statement: str) -> Iterator[int]:
             yield depth
 
 
-def session() -> SparkSession:
+def session(directory: str) -> SparkSession:
+    """A quiet local session that leaves nothing behind but in the directory."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Each error is logged otherwise, and errors are what most of the answers are.
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder.master("local[1]").appName("list_spark_functions")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.log.level": "OFF",
-        "spark.sql.timeType.enabled": "true",
-    }
-    for key, value in settings.items():
+    builder = builder.config("spark.sql.warehouse.dir", directory)
+    for key, value in SETTINGS.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
@@ -316,14 +327,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the table of the functions of Spark SQL.")
     parser.add_argument("output", nargs="?", type=Path, default=OUTPUT)
     output: Path = parser.parse_args().output
-    spark = session()
-    try:
+    with tempfile.TemporaryDirectory() as directory:
+        spark = session(directory)
         prober = Prober(spark)
         names = prober.names()
         with ThreadPoolExecutor(THREADS) as threads:
             functions = dict(zip(names, threads.map(prober.function, names), strict=True))
         version = spark.version
-    finally:
         spark.stop()
     found = [function for function in functions.values() if function is not None]
     lines = [f"# name\tkind\tmin\tmax\tresult\t(Spark {version})"]
