@@ -1,0 +1,1 @@
+"""Payload bytes to Arrow columns and back. Arrow, but no Spark."""

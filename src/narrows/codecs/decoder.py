@@ -1,0 +1,56 @@
+"""What a record decoder is, and which ones there are.
+
+A decoder turns payloads into the columns of a `DecodeProjection`. A payload that cannot be read
+makes no row: it is reported, with its place among the payloads, and whoever reads the source
+decides what becomes of it (`on_error`). A value of the wrong type is NULL and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from narrows.codecs.projection import DecodeProjection
+
+
+@dataclass(frozen=True)
+class BadPayload:
+    """A payload that makes no row: where it stood among the payloads, and why."""
+
+    position: int
+    reason: str
+
+
+@dataclass
+class Decoded:
+    """The rows of some payloads."""
+
+    batch: pa.RecordBatch
+    """One column for each of the projection's, in its order; one row for each decoded record."""
+    bad: Sequence[BadPayload] = ()
+    mistyped: int = 0
+    """Values that were there but not of the declared type, and so read as NULL."""
+    row_positions: Sequence[int] | None = field(default=None)
+    """For each row the position of its payload; None when row i came from payload i."""
+
+
+class RecordDecoder(Protocol):
+    """Decodes one format. Stateless between calls but for caches keyed by the projection."""
+
+    def decode_with_projection(
+        self, payloads: Sequence[bytes], projection: DecodeProjection
+    ) -> Decoded: ...
+
+
+_DECODERS: dict[str, Callable[[], RecordDecoder]] = {}
+
+
+def register_decoder(format: str, make: Callable[[], RecordDecoder]) -> None:
+    _DECODERS[format] = make
+
+
+def decoder_for(format: str) -> RecordDecoder:
+    return _DECODERS[format]()

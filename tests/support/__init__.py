@@ -1,0 +1,1 @@
+"""What tests share: strategies that make schemas, documents and queries, and a reference."""

@@ -1,0 +1,468 @@
+"""A reference to hold the planner to: what a demand promises, and what a plan means.
+
+`graft` and `cut` say what a demand promises: whatever it does not look at may be anything else.
+`evaluate` and `run` say what bound expressions and logical plans mean, on plain Python values:
+structs and maps are dicts, lists are lists, NULL and whatever is missing are None. Both are slow
+and short; they know no rule, no look and no decoder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
+from narrows.expressions import (
+    Call,
+    Cast,
+    Column,
+    ColumnId,
+    ElementAccess,
+    Expr,
+    FieldAccess,
+    Lambda,
+    Literal,
+    Variable,
+)
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSource,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    Node,
+    Project,
+    Sort,
+    StatefulFunction,
+)
+from narrows.schema import STRING
+
+Value = Any
+"""None, bool, int, float, str, list or dict."""
+
+Document = dict[str, Value]
+Row = dict[ColumnId, Value]
+
+
+# --- what a demand promises -----------------------------------------------------------------------
+
+
+def cut(value: Value, demand: Demand) -> Value:
+    """The least that may be left of a value: NULL wherever the demand does not tell it apart.
+
+    A struct of which no demanded field is there goes away unless its presence is demanded; a list
+    ends after the last demanded element that is there unless its length is; what is only asked for
+    NULL becomes an empty stand-in.
+    """
+    return graft(value, None, demand)
+
+
+def cut_row(document: Document, demand: Demand, other: Document | None = None) -> Document:
+    """A row cut to a demand. Rows themselves are always there."""
+    kept = graft(document, other, demand)
+    return {} if kept is None else dict(kept)
+
+
+def graft(value: Value, other: Value, demand: Demand) -> Value:
+    """A value that agrees with `value` where the demand looks, and with `other` elsewhere.
+
+    Both are of one type. Nobody who keeps to the demand can tell the result from `value`.
+    """
+    if demand is ALL:
+        return value
+    if demand is NOTHING:
+        return other
+    match demand:
+        case Fields():
+            return _graft_struct(value, other, demand)
+        case Items():
+            return _graft_list(value, other, demand)
+        case Keys():
+            return _graft_map(value, other, demand)
+    if value is None:
+        return None
+    if demand is PRESENCE:
+        return type(value)() if other is None else other
+    assert demand is LENGTH, demand
+    if isinstance(value, list):
+        return [_at(other, index) for index in range(len(value))]
+    return _filled_up({}, other or {}, len(value), without=())
+
+
+def _graft_struct(value: Value, other: Value, demand: Fields) -> Value:
+    if demand.presence and value is None:
+        return None
+    inner = {n: graft(_get(value, n), _get(other, n), part) for n, part in demand.parts.items()}
+    there = {name: member for name, member in inner.items() if member is not None}
+    if not (there or demand.presence or other is not None):
+        return None
+    return {**{n: member for n, member in (other or {}).items() if n not in inner}, **there}
+
+
+def _graft_list(value: Value, other: Value, demand: Items) -> Value:
+    if demand.length:
+        if value is None:
+            return None
+        return [graft(v, _at(other, i), demand.at(i)) for i, v in enumerate(value)]
+    inner = {
+        i: graft(_at(value, i), _at(other, i), part)
+        for i, part in demand.parts.items()
+        if isinstance(i, int)
+    }
+    needed = max((i + 1 for i, element in inner.items() if element is not None), default=0)
+    if not needed and other is None:
+        return None
+    length = max(needed, len(other or ()))
+    return [inner[i] if i in inner else _at(other, i) for i in range(length)]
+
+
+def _graft_map(value: Value, other: Value, demand: Keys) -> Value:
+    if demand.rest is not NOTHING:
+        # A demand on every entry keeps the keys; one on none need not keep a single key.
+        if value is None:
+            return None
+        return {k: graft(v, _get(other, k), demand.at(k)) for k, v in value.items()}
+    inner = {k: graft(_get(value, k), _get(other, k), part) for k, part in demand.parts.items()}
+    there = {key: member for key, member in inner.items() if member is not None}
+    if demand.length:
+        if value is None:
+            return None
+        kept = {key: member for key, member in there.items() if key in value}
+        return _filled_up(kept, other or {}, len(value), without=tuple(inner))
+    if not there and other is None:
+        return None
+    return {**{k: (None if k in inner else v) for k, v in (other or {}).items()}, **there}
+
+
+def _filled_up(entries: Document, other: Document, count: int, without: tuple[Any, ...]) -> Value:
+    """The entries and as many more as it takes, of `other` as far as they go."""
+    fillers: list[tuple[Any, Value]] = [(k, v) for k, v in other.items() if k not in without]
+    fillers.extend((("stand-in", number), None) for number in range(count))
+    return {**entries, **dict(fillers[: count - len(entries)])}
+
+
+def _at(values: Value, index: Value) -> Value:
+    """An element by its place, None when there is none."""
+    if values is None or index is None or not 0 <= index < len(values):
+        return None
+    return values[index]
+
+
+def _get(values: Value, key: Value) -> Value:
+    return None if values is None or key is None else values.get(key)
+
+
+# --- what an expression means ---------------------------------------------------------------------
+
+
+def evaluate(expr: Expr, row: Mapping[ColumnId | int, Value] | Row) -> Value:
+    """The value of an expression on a row; lambda parameters are in the row by their id."""
+    match expr:
+        case Column(id=column):
+            return row[column]
+        case Variable(id=number):
+            return row[number]  # type: ignore[index]
+        case Literal():
+            return _constant(expr)
+        case FieldAccess(base=base, name=name):
+            return _get(evaluate(base, row), name)
+        case ElementAccess(base=base, index=index):
+            values, place = evaluate(base, row), evaluate(index, row)
+            return _get(values, place) if isinstance(values, dict) else _at(values, place)
+        case Cast(operand=operand, dtype=dtype):
+            assert dtype == STRING, dtype
+            return _strict(str)(evaluate(operand, row))
+        case Lambda(parameters=parameters, body=body):
+            ids = [parameter.id for parameter in parameters]
+            return lambda *values: evaluate(body, {**row, **dict(zip(ids, values, strict=False))})
+        case Call(function=function, args=args):
+            return FUNCTIONS[function.name](*(evaluate(arg, row) for arg in args))
+        case _:
+            raise NotImplementedError(type(expr))
+
+
+def _constant(literal: Literal) -> Value:
+    if literal.value is None and literal.text != "NULL":
+        raise NotImplementedError(literal)
+    return literal.value
+
+
+def _strict(function: Callable[..., Value]) -> Callable[..., Value]:
+    """NULL when any argument is."""
+    return lambda *args: None if any(arg is None for arg in args) else function(*args)
+
+
+def _and(*args: Value) -> Value:
+    return False if False in args else None if None in args else True
+
+
+def _or(*args: Value) -> Value:
+    return True if True in args else None if None in args else False
+
+
+def _case(*args: Value) -> Value:
+    pairs = zip(args[::2], args[1::2], strict=False)
+    default = args[-1] if len(args) % 2 else None
+    return next((result for condition, result in pairs if condition is True), default)
+
+
+def _coalesce(*args: Value) -> Value:
+    return next((arg for arg in args if arg is not None), None)
+
+
+def _pairs(*args: Value) -> Value:
+    return dict(zip(args[::2], args[1::2], strict=True))
+
+
+def _element_at(values: Value, place: Value) -> Value:
+    if isinstance(values, dict):
+        return _get(values, place)
+    if not place:
+        return None
+    return (
+        _at(values, place - 1) if place > 0 or values is None else _at(values, place + len(values))
+    )
+
+
+def _slice(values: list[Value], start: int, length: int) -> Value:
+    first = start - 1 if start > 0 else len(values) + start
+    return values[first : first + length] if first >= 0 else []
+
+
+def _indexed(test: Callable[..., Value], values: list[Value]) -> list[Value]:
+    return [test(value, index) for index, value in enumerate(values)]
+
+
+def _filter(values: list[Value], test: Callable[..., Value]) -> Value:
+    kept = _indexed(test, values)
+    return [value for value, keep in zip(values, kept, strict=True) if keep is True]
+
+
+def _fold(values: list[Value], *more: Any) -> Value:
+    total, merge, *finish = more
+    for value in values:
+        total = merge(total, value)
+    return finish[0](total) if finish else total
+
+
+def _zip_with(left: list[Value], right: list[Value], combine: Callable[..., Value]) -> Value:
+    longest = max(len(left), len(right))
+    return [combine(_at(left, i), _at(right, i)) for i in range(longest)]
+
+
+def _entries(values: Mapping[Any, Value]) -> Value:
+    return [{"key": key, "value": value} for key, value in values.items()]
+
+
+def _to_json(value: Value) -> Value:
+    return json.dumps(value, default=str) if value is not None else None
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    # operators
+    "and": _and,
+    "or": _or,
+    "not": _strict(lambda a: not a),
+    "=": _strict(lambda a, b: a == b),
+    "<>": _strict(lambda a, b: a != b),
+    "<": _strict(lambda a, b: a < b),
+    "<=": _strict(lambda a, b: a <= b),
+    ">": _strict(lambda a, b: a > b),
+    ">=": _strict(lambda a, b: a >= b),
+    "<=>": lambda a, b: a == b,
+    "+": _strict(lambda a, b: a + b),
+    "-": _strict(lambda a, b: a - b),
+    "*": _strict(lambda a, b: a * b),
+    "||": _strict(lambda a, b: a + b),
+    "is null": lambda a: a is None,
+    "is not null": lambda a: a is not None,
+    "is true": lambda a: a is True,
+    "is false": lambda a: a is False,
+    "in": lambda a, *more: (
+        None if a is None else _or(*(None if m is None else a == m for m in more))
+    ),
+    "between": _strict(lambda a, low, high: low <= a <= high),
+    "case": _case,
+    # functions
+    "upper": _strict(str.upper),
+    "to_json": _to_json,
+    "isnull": lambda a: a is None,
+    "isnotnull": lambda a: a is not None,
+    "coalesce": _coalesce,
+    "nvl": _coalesce,
+    "ifnull": _coalesce,
+    "nvl2": lambda a, then, other: then if a is not None else other,
+    "if": lambda a, then, other: then if a is True else other,
+    "named_struct": _pairs,
+    "map": _pairs,
+    "array": lambda *args: list(args),
+    "size": _strict(len),
+    "cardinality": _strict(len),
+    "array_size": _strict(len),
+    "element_at": _element_at,
+    "try_element_at": _element_at,
+    "get": _at,
+    "slice": _strict(_slice),
+    "reverse": _strict(lambda a: a[::-1]),
+    "array_compact": _strict(lambda a: [value for value in a if value is not None]),
+    "transform": _strict(lambda a, body: _indexed(body, a)),
+    "filter": _strict(_filter),
+    "exists": _strict(lambda a, test: _or(*_indexed(test, a))),
+    "forall": _strict(lambda a, test: _and(*_indexed(test, a))),
+    "aggregate": lambda a, *more: None if a is None else _fold(a, *more),
+    "reduce": lambda a, *more: None if a is None else _fold(a, *more),
+    "zip_with": _strict(_zip_with),
+    "map_keys": _strict(list),
+    "map_values": _strict(lambda a: list(a.values())),
+    "map_entries": _strict(_entries),
+    "map_contains_key": _strict(lambda a, key: key in a),
+    "map_filter": _strict(lambda a, test: {k: v for k, v in a.items() if test(k, v) is True}),
+    "transform_values": _strict(lambda a, body: {k: body(k, v) for k, v in a.items()}),
+}
+"""Operators and functions by name, on values; a lambda comes as a Python function."""
+
+
+# --- what a plan means ----------------------------------------------------------------------------
+
+
+def run(plan: Node, documents: Callable[[DataSource], Sequence[Document]]) -> list[list[Value]]:
+    """The rows that a plan gives, when its sources hold these documents."""
+    columns = [column.id for column in plan.outputs]
+    return [[row[column] for column in columns] for row in _rows(plan, documents)]
+
+
+def _rows(node: Node, documents: Callable[[DataSource], Sequence[Document]]) -> list[Row]:
+    below = [_rows(child, documents) for child in node.children]
+    match node:
+        case DataSource(source=source, relation=relation):
+            names = list(enumerate(source.schema.names))
+            return [
+                {ColumnId(relation.id, ordinal): document.get(name) for ordinal, name in names}
+                for document in documents(node)
+            ]
+        case Filter(predicate=predicate):
+            return [row for row in below[0] if evaluate(predicate, row) is True]
+        case Project(fields=fields, relation=relation):
+            return [_made(relation.id, [evaluate(e, row) for _, e in fields]) for row in below[0]]
+        case Generate():
+            return [row for before in below[0] for row in _generated(node, before)]
+        case Join():
+            return _joined(node, *below)
+        case Aggregation():
+            return _aggregated(node, below[0])
+        case StatefulFunction():
+            return _with_memory(node, below[0])
+        case Distinct():
+            return list({repr(list(row.values())): row for row in reversed(below[0])}.values())
+        case Sort(keys=keys):
+            return sorted(below[0], key=lambda row: [repr(evaluate(k.expr, row)) for k in keys])
+        case Limit(count=count, offset=offset):
+            return below[0][offset:][:count]
+        case _:
+            raise NotImplementedError(type(node))
+
+
+def _made(relation: int, values: Sequence[Value]) -> Row:
+    return {ColumnId(relation, ordinal): value for ordinal, value in enumerate(values)}
+
+
+def _generated(node: Generate, row: Row) -> Iterator[Row]:
+    name, relation = node.generator.function.name, node.relation
+    values = evaluate(node.generator.args[0], row)
+    if not values and (node.outer or name.endswith("_outer")):
+        yield {**row, **_made(relation.id, [None] * len(relation.schema))}
+    for position, value in enumerate(values or ()):
+        if name.startswith("inline"):
+            made = [_get(value, field) for field in _field_names(node.generator.args[0])]
+        else:
+            made = [value, values[value]] if isinstance(values, dict) else [value]
+        if name.startswith("pos"):
+            made.insert(0, position)
+        yield {**row, **_made(relation.id, made)}
+
+
+def _field_names(expr: Expr) -> list[str]:
+    names: list[str] = expr.dtype.element.names  # type: ignore[attr-defined]
+    return names
+
+
+def _joined(node: Join, left: list[Row], right: list[Row]) -> list[Row]:
+    assert node.kind in (JoinKind.INNER, JoinKind.LEFT), node.kind
+    padding: Row = {column.id: None for column in node.right.outputs}
+    joined: list[Row] = []
+    for mine in left:
+        pairs = [{**mine, **other} for other in right]
+        if node.condition is not None:
+            pairs = [pair for pair in pairs if evaluate(node.condition, pair) is True]
+        if not pairs and node.kind is JoinKind.LEFT:
+            pairs = [{**mine, **padding}]
+        joined.extend(pairs)
+    return joined
+
+
+def _aggregated(node: Aggregation, rows: list[Row]) -> list[Row]:
+    groups: dict[str, tuple[list[Value], list[Row]]] = {}
+    for row in rows:
+        keys = [evaluate(key, row) for _, key in node.keys]
+        groups.setdefault(repr(keys), (keys, []))[1].append(row)
+    if not node.keys:
+        groups = {"": ([], rows)}
+    made = []
+    for keys, group in groups.values():
+        totals = [_aggregate(call, group) for _, call in node.calls]
+        made.append(_made(node.relation.id, [*keys, *totals]))
+    return made
+
+
+def _aggregate(call: Expr, rows: list[Row]) -> Value:
+    assert isinstance(call, Call)
+    if call.filter is not None:
+        rows = [row for row in rows if evaluate(call.filter, row) is True]
+    columns = [[evaluate(arg, row) for row in rows] for arg in call.args]
+    first = columns[0] if columns else []
+    there = [value for value in first if value is not None]
+    match call.function.name:
+        case "count" if call.distinct:
+            return len({repr(value) for value in there})
+        case "count":
+            return (
+                sum(all(v is not None for v in vs) for vs in zip(*columns, strict=True))
+                if (columns)
+                else len(rows)
+            )
+        case "first":
+            return first[0] if first else None
+        case "collect_list":
+            return there
+        case "max":
+            return max(there, default=None)
+        case "max_by":
+            pairs = [(key, value) for value, key in zip(*columns, strict=True) if key is not None]
+            return max(pairs, key=lambda pair: pair[0])[1] if pairs else None
+        case name:
+            raise NotImplementedError(name)
+
+
+def _with_memory(node: StatefulFunction, rows: list[Row]) -> list[Row]:
+    made: list[list[Value]] = [[] for _ in rows]
+    for call in node.calls:
+        earlier: dict[str, list[Value]] = {}
+        for row, values in zip(rows, made, strict=True):
+            key = repr([evaluate(part, row) for part in call.partition_by])
+            seen = earlier.setdefault(key, [])
+            value = evaluate(call.args[0], row)
+            match call.function.name:
+                case "lag":
+                    values.append(seen[-1] if seen else None)
+                case "latest":
+                    values.append(_coalesce(value, *reversed(seen)))
+                case name:
+                    raise NotImplementedError(name)
+            seen.append(value)
+    return [
+        {**row, **_made(node.relation.id, values)} for row, values in zip(rows, made, strict=True)
+    ]
