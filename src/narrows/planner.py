@@ -13,7 +13,13 @@ from narrows.logical.build import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.required import required
 from narrows.notices import Notice
-from narrows.optimizer.runner import LOGICAL_RULES, PRUNING, RuleRun, run_rules
+from narrows.optimizer.runner import (
+    LOGICAL_RULES,
+    PHYSICAL_RULES,
+    PRUNING,
+    RuleRun,
+    run_rules,
+)
 from narrows.physical.lower import lower
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import ExplainMode, Query
@@ -68,13 +74,16 @@ def _optimise(
 ) -> Plan:
     disabled = frozenset() if pruning else PRUNING
     logical, runs = run_rules(bound, LOGICAL_RULES, disabled=disabled, check=check)
+    physical, physical_runs = run_rules(
+        lower(logical), PHYSICAL_RULES, disabled=disabled, check=check
+    )
     losses = required(logical).losses.values()
     return Plan(
         bound=bound,
         logical=logical,
-        physical=lower(logical),
+        physical=physical,
         notices=tuple(dict.fromkeys((*notices, *losses))),
-        rule_runs=tuple(runs),
+        rule_runs=(*runs, *physical_runs),
     )
 
 

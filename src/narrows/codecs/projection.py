@@ -56,7 +56,7 @@ class FlatColumn:
     """The type of the column: a built value has only the fields that are demanded of it."""
     source_type: DataType
     """The type of the value at the path, in full."""
-    demand: Demand = ALL
+    demand: Demand = field(default=ALL, hash=False)
     """What is demanded of the value at the path; decides how much of a nested value is built."""
 
     @property
@@ -79,10 +79,20 @@ class DecodeProjection:
     schema: Struct
     demand: Demand
     version: int = 0
+    tested: Demand = NOTHING
+    """What the reader itself looks at to filter rows; decoded, but not shipped."""
     columns: tuple[FlatColumn, ...] = field(init=False)
+    """The shipped columns, then those that are only tested."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", tuple(_flatten((), self.schema, self.demand)))
+        columns = dict.fromkeys(_flatten((), self.schema, self.demand))
+        tested = dict.fromkeys(_flatten((), self.schema, self.tested))
+        object.__setattr__(self, "columns", tuple(columns | tested))
+
+    @cached_property
+    def shipped(self) -> int:
+        """How many of the columns leave the reader: the first ones."""
+        return sum(1 for _ in _flatten((), self.schema, self.demand))
 
     @cached_property
     def by_place(self) -> dict[tuple[Path, Aspect], int]:

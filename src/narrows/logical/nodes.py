@@ -101,11 +101,7 @@ class Decoded(Node):
 
     @property
     def outputs(self) -> Sequence[Column]:
-        projection = self.decode_projection
-        if self.source.shared or projection is ALL:
-            return self.relation.columns
-        names = projection.parts if isinstance(projection, Fields) else ()
-        return [self.relation.column(o) for o in sorted(map(self.source.schema.ordinal, names))]
+        return decoded_columns(self.source, self.relation, self.decode_projection)
 
     @property
     def source_text(self) -> str:
@@ -125,6 +121,14 @@ class Decoded(Node):
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
         return info
+
+
+def decoded_columns(source: Source, relation: Relation, projection: Demand) -> Sequence[Column]:
+    """The columns of a source that a projection leaves; all of them where the source is shared."""
+    if source.shared or projection is ALL:
+        return relation.columns
+    names = projection.parts if isinstance(projection, Fields) else ()
+    return [relation.column(ordinal) for ordinal in sorted(map(source.schema.ordinal, names))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -31,7 +31,7 @@ from narrows.expressions import (
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
-    DataSource,
+    Decoded,
     Distinct,
     Filter,
     Generate,
@@ -57,7 +57,7 @@ class Required:
     columns: dict[ColumnId, Demand] = field(default_factory=dict)
     losses: dict[str, Notice] = field(default_factory=dict)
 
-    def row(self, source: DataSource) -> Demand:
+    def row(self, source: Decoded) -> Demand:
         """The demand on a source's row, as a demand on a struct."""
         schema, relation = source.source.schema, source.relation.id
         parts = {}
@@ -100,7 +100,7 @@ class _Collector:
 
     def visit(self, node: Node) -> None:
         match node:
-            case DataSource():
+            case Decoded():
                 self._event_time(node)
             case Project(fields=named, relation=relation):
                 for ordinal, (_, expr) in enumerate(named):
@@ -133,7 +133,7 @@ class _Collector:
     def _wanted(self, relation: int, ordinal: int) -> Demand:
         return self.found.columns.get(ColumnId(relation, ordinal), NOTHING)
 
-    def _event_time(self, node: DataSource) -> None:
+    def _event_time(self, node: Decoded) -> None:
         """The event-time column is always needed: the watermark looks at it."""
         if node.source.eventtime is not None:
             self.want(node.relation.column(node.source.schema.ordinal(node.source.eventtime)), ALL)

@@ -167,8 +167,8 @@ def conjunction(conjuncts: Sequence[Expr]) -> Expr:
     return Call(function=_AND, args=tuple(conjuncts), dtype=_AND.result(conjuncts))
 
 
-def with_filter(node: Node, conjuncts: Sequence[Expr]) -> Node:
-    return Filter(child=node, predicate=conjunction(conjuncts)) if conjuncts else node
+def with_filter(node: Node, conjuncts: Sequence[Expr], kind: type[Filter] = Filter) -> Node:
+    return kind(child=node, predicate=conjunction(conjuncts)) if conjuncts else node
 
 
 def is_deterministic(expr: Expr) -> bool:

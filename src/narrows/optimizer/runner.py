@@ -18,6 +18,7 @@ from narrows.optimizer.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.rule import Rule
 from narrows.optimizer.struct_field_pruning import StructFieldPruning
 from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
+from narrows.physical.filter_into_decoder import FilterIntoDecoder
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
@@ -25,6 +26,10 @@ LOGICAL_RULES: tuple[Rule, ...] = (
     TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
     StructFieldPruning(),
     ListElementPruning(),
+)
+
+PHYSICAL_RULES: tuple[Rule, ...] = (
+    FilterIntoDecoder(),  # the reader drops rows before they are shipped
 )
 
 PRUNING: frozenset[str] = frozenset(

@@ -7,9 +7,14 @@ and written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from narrows.catalog.objects import Sink, Source
+from narrows.demand import ALL, Demand
+from narrows.demand_text import row_parts
+from narrows.expression_text import expression_text
+from narrows.expressions import Column, Expr
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -20,6 +25,7 @@ from narrows.logical.nodes import (
     Info,
     Join,
     Limit,
+    Listing,
     Node,
     Project,
     Sort,
@@ -27,6 +33,7 @@ from narrows.logical.nodes import (
     Tail,
     UnaryNode,
     Window,
+    decoded_columns,
 )
 
 
@@ -44,10 +51,29 @@ class PhysicalDataSource(Node):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalDecoder(Decoded, UnaryNode):
-    """Turns payloads into columns: those of the projection, and no others."""
+    """Turns payloads into columns: those of the projection, and no others.
+
+    It may test rows before it ships them (`filter`), and then ships only what is needed above
+    (`ships`; the whole projection where nothing is filtered).
+    """
+
+    filter: tuple[Expr, ...] = ()
+    ships: Demand = ALL
+
+    @property
+    def shipped(self) -> Demand:
+        return self.ships if self.filter else self.decode_projection
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return decoded_columns(self.source, self.relation, self.shipped)
 
     def info(self) -> Info:
-        return {"decoder": self.source.format, **self.schema_info()}
+        info = {"decoder": self.source.format, **self.schema_info()}
+        if self.filter:
+            info["filter"] = Listing([expression_text(test) for test in self.filter])
+            info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
+        return info
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

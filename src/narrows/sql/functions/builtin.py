@@ -113,15 +113,30 @@ _COLLECT = {
     "result": results.list_of_argument(0),
     "look": each(lambda wanted: looks.of_element(wanted) | PRESENCE),
 }
-_LIST_TO_LIST = {"result": of_argument(0), "look": each(shuffled, ALL)}
+_LIST_TO_LIST = {
+    "result": of_argument(0),
+    "look": each(shuffled, ALL),
+    "any_shape": frozenset({0}),
+}
 _KEEPS_TYPE = {"result": of_argument(0)}
-_SIZE = {"result": results.fixed(INT), "look": each(LENGTH)}
+_FIRST_ONLY = frozenset({0})
+_SIZE = {"result": results.fixed(INT), "look": each(LENGTH), "any_shape": _FIRST_ONLY}
 _COALESCE = {"result": results.of_any, "look": each(same_if_present)}
-_ELEMENT_AT = {"result": results.element_of_argument(0), "look": looks.element_at}
-_TEST = {"result": results.fixed(BOOLEAN), "look": looks.test_elements, "lambdas": {1: _element}}
+_ELEMENT_AT = {
+    "result": results.element_of_argument(0),
+    "look": looks.element_at,
+    "any_shape": _FIRST_ONLY,
+}
+_TEST = {
+    "result": results.fixed(BOOLEAN),
+    "look": looks.test_elements,
+    "lambdas": {1: _element},
+    "any_shape": _FIRST_ONLY,
+}
 _FOLD = {
     "result": lambda args: args[1].dtype if len(args) < 4 else results.body_type(args[3]),
     "look": looks.fold,
+    "any_shape": _FIRST_ONLY,
     "lambdas": {2: _accumulator_and_element, 3: _accumulator},
 }
 
@@ -130,8 +145,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "size": _SIZE,
     "cardinality": _SIZE,
     "array_size": _SIZE,
-    "isnull": {"look": each(PRESENCE)},
-    "isnotnull": {"look": each(PRESENCE)},
+    "isnull": {"look": each(PRESENCE), "any_shape": _FIRST_ONLY},
+    "isnotnull": {"look": each(PRESENCE), "any_shape": _FIRST_ONLY},
     # one of the arguments
     "coalesce": _COALESCE,
     "nvl": _COALESCE,
@@ -150,7 +165,7 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     # access
     "element_at": _ELEMENT_AT,
     "try_element_at": _ELEMENT_AT,
-    "get": {"result": results.element_of_argument(0), "look": looks.get},
+    "get": {**_ELEMENT_AT, "look": looks.get},
     # lists
     "slice": _LIST_TO_LIST,
     "reverse": _LIST_TO_LIST,
@@ -158,6 +173,7 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "array_compact": {
         "result": of_argument(0),
         "look": each(lambda wanted: shuffled(wanted) | items(rest=PRESENCE)),
+        "any_shape": _FIRST_ONLY,
     },
     "array_distinct": _KEEPS_TYPE,
     "array_union": _KEEPS_TYPE,
@@ -174,8 +190,16 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "flatten": {"result": results.flattened},
     "sequence": {"result": results.list_of_argument(0)},
     # maps
-    "map_keys": {"result": results.list_of_keys, "look": each(looks.of_key)},
-    "map_values": {"result": results.list_of_values, "look": each(looks.of_value)},
+    "map_keys": {
+        "result": results.list_of_keys,
+        "look": each(looks.of_key),
+        "any_shape": _FIRST_ONLY,
+    },
+    "map_values": {
+        "result": results.list_of_values,
+        "look": each(looks.of_value),
+        "any_shape": _FIRST_ONLY,
+    },
     "map_entries": {"result": results.list_of_entries},
     "map_contains_key": {
         "result": results.fixed(BOOLEAN),
@@ -186,9 +210,15 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "transform": {
         "result": results.list_of_body(1),
         "look": looks.transform,
+        "any_shape": _FIRST_ONLY,
         "lambdas": {1: _element},
     },
-    "filter": {"result": of_argument(0), "look": looks.filter_elements, "lambdas": {1: _element}},
+    "filter": {
+        "result": of_argument(0),
+        "look": looks.filter_elements,
+        "any_shape": _FIRST_ONLY,
+        "lambdas": {1: _element},
+    },
     "exists": _TEST,
     "forall": _TEST,
     "any_match": _TEST,
@@ -198,17 +228,20 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "zip_with": {
         "result": results.list_of_body(2),
         "look": looks.zip_lists,
+        "any_shape": frozenset({0, 1}),
         "lambdas": {2: _paired_elements},
     },
     "array_sort": {"result": of_argument(0), "lambdas": {1: _two_elements}},
     "map_filter": {
         "result": of_argument(0),
         "look": looks.filter_entries,
+        "any_shape": _FIRST_ONLY,
         "lambdas": {1: _entry},
     },
     "transform_values": {
         "result": results.map_of_body,
         "look": looks.transform_values,
+        "any_shape": _FIRST_ONLY,
         "lambdas": {1: _entry},
     },
     "transform_keys": {"lambdas": {1: _entry}},
@@ -231,12 +264,12 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "array_agg": _COLLECT,
     "collect_set": {"result": results.list_of_argument(0)},
     # generators
-    "explode": {"generator": _explode},
-    "explode_outer": {"generator": _explode},
-    "posexplode": {"generator": _posexplode},
-    "posexplode_outer": {"generator": _posexplode},
-    "inline": {"generator": _inline},
-    "inline_outer": {"generator": _inline},
+    "explode": {"generator": _explode, "any_shape": _FIRST_ONLY},
+    "explode_outer": {"generator": _explode, "any_shape": _FIRST_ONLY},
+    "posexplode": {"generator": _posexplode, "any_shape": _FIRST_ONLY},
+    "posexplode_outer": {"generator": _posexplode, "any_shape": _FIRST_ONLY},
+    "inline": {"generator": _inline, "any_shape": _FIRST_ONLY},
+    "inline_outer": {"generator": _inline, "any_shape": _FIRST_ONLY},
     # Spark's own time windows, as an expression in GROUP BY
     "window": {"result": results.fixed(_TIME_WINDOW)},
     "session_window": {"result": results.fixed(_TIME_WINDOW)},

@@ -48,6 +48,7 @@ def _postfix(name: str, text: str, look: Look | None = None) -> Function:
         1,
         result=results.fixed(BOOLEAN),
         look=look or looks.whole,
+        any_shape=frozenset({0}),
         syntax=Syntax(COMPARE, lambda parts: f"{parts[0]} {text}"),
     )
 

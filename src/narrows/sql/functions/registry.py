@@ -81,6 +81,9 @@ class Function:
     """A stream window that a row's own time alone puts it into."""
     takes_star: bool = field(default=False, repr=False, compare=False)
     """`count(*)`: may be called with a star instead of arguments."""
+    any_shape: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
+    """Arguments whose nested values may come without the fields that nobody demanded. Elsewhere
+    Spark compares the types of arguments, so they must be complete."""
     deterministic: bool = field(default=True, repr=False, compare=False)
     known: bool = field(default=True, repr=False, compare=False)
     """False for a user's function, of which nothing is known: its use costs pruning."""

@@ -1,0 +1,69 @@
+"""FilterIntoDecoder: the reader tests rows before it ships them.
+
+Before:  PhysicalFilter predicate=s.a > 10 AND upper(s.b->c) = 'X'
+         └─PhysicalDecoder schema=[a, b{c, d}]
+After:   PhysicalFilter predicate=upper(s.b->c) = 'X'
+         └─PhysicalDecoder schema=[a, b{c, d}], filter=[s.a > 10], ships=[b{c, d}]
+
+Recognises: a filter right above a decoder; of its conjuncts those that compare leaves with
+constants (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL, boolean leaves, AND, OR, NOT). A column that
+only they look at never reaches the JVM.
+
+Refuses: conjuncts that would not mean in Arrow exactly what they mean in Spark. Everything where
+the source has an event time and something above keeps state: the watermark must see every row.
+
+Terminates: each step moves a conjunct into the decoder, and none comes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from narrows.logical.nodes import (
+    Aggregation,
+    Distinct,
+    Join,
+    Node,
+    StatefulFunction,
+    Window,
+    topological,
+    transform_up,
+)
+from narrows.logical.required import required
+from narrows.optimizer.predicate_pushdown import split, with_filter
+from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter
+from narrows.physical.worker_predicate import leaf_test
+
+_KEEPS_STATE = (Aggregation, Distinct, Join, StatefulFunction, Window)
+
+
+class FilterIntoDecoder:
+    def apply(self, plan: Node) -> Node | None:
+        keeps_state = any(isinstance(node, _KEEPS_STATE) for node in topological(plan))
+
+        def push(node: Node) -> Node | None:
+            if not (isinstance(node, PhysicalFilter) and isinstance(node.child, PhysicalDecoder)):
+                return None
+            decoder = node.child
+            if keeps_state and decoder.source.eventtime is not None:
+                return None
+            conjuncts = split(node.predicate)
+            moving = tuple(c for c in conjuncts if leaf_test(c, decoder.relation.id) is not None)
+            if not moving:
+                return None
+            staying = [c for c in conjuncts if c not in moving]
+            return with_filter(replace(decoder, filter=moving), staying, kind=PhysicalFilter)
+
+        pushed = transform_up(plan, push)
+        return None if pushed is None else _narrow_shipping(pushed)
+
+
+def _narrow_shipping(plan: Node) -> Node:
+    found = required(plan)
+
+    def narrow(node: Node) -> Node | None:
+        if isinstance(node, PhysicalDecoder) and node.filter:
+            return replace(node, ships=found.row(node))
+        return None
+
+    return transform_up(plan, narrow) or plan

@@ -1,0 +1,132 @@
+"""Which tests a reader can run itself: from bound expressions to `codecs.predicate`.
+
+The line is drawn where Arrow and Spark could disagree: no casts, no arithmetic, no functions, and
+constants only of the column's own kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from narrows.codecs.predicate import (
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    IsNull,
+    IsTrue,
+    Not,
+    Or,
+    Predicate,
+)
+from narrows.codecs.projection import Aspect, DecodeProjection, Path
+from narrows.expressions import Call, Expr, Literal
+from narrows.physical.paths import source_path
+from narrows.schema import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, Decimal, is_scalar
+from narrows.sql.functions import Function, operator
+
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_COMPARISONS = {operator(name): name for name in _FLIPPED}
+_AND, _OR, _NOT = operator("and"), operator("or"), operator("not")
+_IN, _BETWEEN = operator("in"), operator("between")
+_IS_NULL, _IS_NOT_NULL = operator("is null"), operator("is not null")
+
+Place = Callable[[Path], int]
+"""Where the column of a leaf stands."""
+
+
+def leaf_test(expr: Expr, relation: int) -> Predicate | None:
+    """The test, with all columns at place 0: tells whether a reader can run it."""
+    return _Translator(relation, lambda path: 0).predicate(expr)
+
+
+def worker_predicate(
+    tests: Sequence[Expr], relation: int, projection: DecodeProjection
+) -> Predicate:
+    """The tests of a decoder, on the columns of its projection."""
+
+    def place(path: Path) -> int:
+        return projection.by_place[path, Aspect.VALUE]
+
+    translated = [_Translator(relation, place).predicate(test) for test in tests]
+    known = tuple(part for part in translated if part is not None)
+    assert len(known) == len(tests)
+    return known[0] if len(known) == 1 else And(known)
+
+
+@dataclass(frozen=True)
+class _Translator:
+    relation: int
+    place: Place
+
+    def predicate(self, expr: Expr) -> Predicate | None:
+        if not isinstance(expr, Call):
+            column = self._leaf(expr)
+            return IsTrue(column) if column is not None and expr.dtype == BOOLEAN else None
+        function, args = expr.function, expr.args
+        if function in _COMPARISONS:
+            return self._compare(_COMPARISONS[function], *args)
+        if function in (_AND, _OR):
+            return self._connector(function, args)
+        if function == _NOT:
+            inner = self.predicate(args[0])
+            return None if inner is None else Not(inner)
+        if function in (_IS_NULL, _IS_NOT_NULL):
+            column = self._leaf(args[0])
+            if column is None:
+                return None
+            return IsNull(column) if function == _IS_NULL else Not(IsNull(column))
+        if function == _BETWEEN:
+            low, high = self._compare(">=", args[0], args[1]), self._compare("<=", args[0], args[2])
+            return None if low is None or high is None else And((low, high))
+        if function == _IN:
+            return self._in(args[0], args[1:])
+        return None
+
+    def _connector(self, function: Function, args: Sequence[Expr]) -> Predicate | None:
+        parts = [self.predicate(arg) for arg in args]
+        known = tuple(part for part in parts if part is not None)
+        if len(known) < len(parts):
+            return None
+        return And(known) if function == _AND else Or(known)
+
+    def _compare(self, name: str, left: Expr, right: Expr) -> Predicate | None:
+        if isinstance(left, Literal):
+            left, right, name = right, left, _FLIPPED[name]
+        column, constant = self._leaf(left), _constant(left, right)
+        if column is None or constant is None:
+            return None
+        return Compare(column, name, constant)
+
+    def _in(self, value: Expr, candidates: Sequence[Expr]) -> Predicate | None:
+        column = self._leaf(value)
+        constants = [_constant(value, candidate) for candidate in candidates]
+        known = tuple(constant for constant in constants if constant is not None)
+        if column is None or len(known) < len(constants) or value.dtype in (FLOAT, DOUBLE):
+            return None
+        return IsIn(column, known)
+
+    def _leaf(self, expr: Expr) -> int | None:
+        """The place of the column that holds this value, if it is a scalar of the source."""
+        path = source_path(expr, self.relation)
+        if path is None or not is_scalar(expr.dtype):
+            return None
+        return self.place(path)
+
+
+def _constant(column: Expr, literal: Expr) -> Constant | None:
+    """The constant's value, if it is of the column's own kind."""
+    if not isinstance(literal, Literal):
+        return None
+    value, dtype = literal.value, column.dtype
+    if dtype in INTEGRAL and isinstance(value, int) and not isinstance(value, bool):
+        return value if -(2**63) <= value < 2**63 else None
+    if dtype in (FLOAT, DOUBLE):
+        numeric = literal.dtype in (*INTEGRAL, DOUBLE) or isinstance(literal.dtype, Decimal)
+        return float(literal.text) if numeric else None
+    if dtype == STRING and isinstance(value, str):
+        return value
+    if dtype == BOOLEAN and isinstance(value, bool):
+        return value
+    return None

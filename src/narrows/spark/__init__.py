@@ -1,0 +1,1 @@
+"""Everything that runs on Spark: sources, sinks, compiled plans, sessions. Only here is pyspark."""
