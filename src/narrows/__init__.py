@@ -14,15 +14,30 @@ Logical Plan
 """
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from narrows.catalog.catalog import Catalog
 from narrows.errors import NarrowsError
 from narrows.notices import Notice
 from narrows.planner import Plan, plan
 
+if TYPE_CHECKING:
+    from narrows.spark.session import connect
+else:
+
+    def connect(*args, **kwargs):
+        """Starts a session on Spark; see `narrows.spark.session.connect`.
+
+        Planning needs no Spark, so Spark is imported when the first session is.
+        """
+        from narrows.spark.session import connect
+
+        return connect(*args, **kwargs)
+
+
 try:
     __version__ = version("narrows")
 except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0.0.0"
 
-__all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "__version__", "plan"]
+__all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "__version__", "connect", "plan"]

@@ -45,6 +45,9 @@ class Code(StrEnum):
     UNKNOWN_CONNECTOR = "unknown_connector"
     UNKNOWN_FORMAT = "unknown_format"
     UNREADABLE_FILE = "unreadable_file"
+    STATE_IN_USE = "state_in_use"
+    CHECKPOINT_MISMATCH = "checkpoint_mismatch"
+    PIPELINE_FAILED = "pipeline_failed"
 
 
 @dataclass(frozen=True, slots=True)

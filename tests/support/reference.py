@@ -27,7 +27,7 @@ from narrows.expressions import (
 )
 from narrows.logical.nodes import (
     Aggregation,
-    DataSource,
+    Decoded,
     Distinct,
     Filter,
     Generate,
@@ -38,7 +38,9 @@ from narrows.logical.nodes import (
     Project,
     Sort,
     StatefulFunction,
+    topological,
 )
+from narrows.physical.nodes import PhysicalDecoder
 from narrows.schema import STRING
 
 Value = Any
@@ -221,11 +223,9 @@ def _pairs(*args: Value) -> Value:
 def _element_at(values: Value, place: Value) -> Value:
     if isinstance(values, dict):
         return _get(values, place)
-    if not place:
+    if values is None or not place:
         return None
-    return (
-        _at(values, place - 1) if place > 0 or values is None else _at(values, place + len(values))
-    )
+    return _at(values, place - 1 if place > 0 else place + len(values))
 
 
 def _slice(values: list[Value], start: int, length: int) -> Value:
@@ -329,21 +329,21 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 # --- what a plan means ----------------------------------------------------------------------------
 
 
-def run(plan: Node, documents: Callable[[DataSource], Sequence[Document]]) -> list[list[Value]]:
-    """The rows that a plan gives, when its sources hold these documents."""
+Documents = Callable[[Decoded], Sequence[Document]]
+"""What a source holds, or what a decoder makes of it."""
+
+
+def run(plan: Node, documents: Documents) -> list[list[Value]]:
+    """The rows that a plan gives, logical or physical."""
     columns = [column.id for column in plan.outputs]
     return [[row[column] for column in columns] for row in _rows(plan, documents)]
 
 
-def _rows(node: Node, documents: Callable[[DataSource], Sequence[Document]]) -> list[Row]:
+def _rows(node: Node, documents: Documents) -> list[Row]:
+    if isinstance(node, Decoded):
+        return _decoded(node, documents(node))
     below = [_rows(child, documents) for child in node.children]
     match node:
-        case DataSource(source=source, relation=relation):
-            names = list(enumerate(source.schema.names))
-            return [
-                {ColumnId(relation.id, ordinal): document.get(name) for ordinal, name in names}
-                for document in documents(node)
-            ]
         case Filter(predicate=predicate):
             return [row for row in below[0] if evaluate(predicate, row) is True]
         case Project(fields=fields, relation=relation):
@@ -364,6 +364,19 @@ def _rows(node: Node, documents: Callable[[DataSource], Sequence[Document]]) -> 
             return below[0][offset:][:count]
         case _:
             raise NotImplementedError(type(node))
+
+
+def _decoded(node: Decoded, documents: Sequence[Document]) -> list[Row]:
+    names = node.source.schema.names
+    rows = [_made(node.relation.id, [row.get(name) for name in names]) for row in documents]
+    if not isinstance(node, PhysicalDecoder):
+        return rows
+    kept = [
+        cut_row(document, node.shipped)
+        for document, row in zip(documents, rows, strict=True)
+        if all(evaluate(test, row) is True for test in node.filter)
+    ]
+    return [_made(node.relation.id, [row.get(name) for name in names]) for row in kept]
 
 
 def _made(relation: int, values: Sequence[Value]) -> Row:
@@ -392,7 +405,8 @@ def _field_names(expr: Expr) -> list[str]:
 
 def _joined(node: Join, left: list[Row], right: list[Row]) -> list[Row]:
     assert node.kind in (JoinKind.INNER, JoinKind.LEFT), node.kind
-    padding: Row = {column.id: None for column in node.right.outputs}
+    sources = [source for source in topological(node.right) if isinstance(source, Decoded)]
+    padding: Row = {column.id: None for s in sources for column in s.relation.columns}
     joined: list[Row] = []
     for mine in left:
         pairs = [{**mine, **other} for other in right]

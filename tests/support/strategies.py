@@ -88,11 +88,10 @@ def types(depth: int = 3) -> st.SearchStrategy[DataType]:
     return st.one_of(scalars, structs(depth), st.builds(Array, inner), maps)
 
 
-@cache
-def structs(depth: int = 3, min_size: int = 1, max_size: int = 3) -> st.SearchStrategy[Struct]:
-    members = st.builds(Field, st.sampled_from(NAMES), types(depth - 1))
-    several = st.lists(members, min_size=min_size, max_size=max_size, unique_by=lambda f: f.name)
-    return several.map(lambda members: Struct(tuple(members)))
+@st.composite
+def structs(draw: Draw, depth: int = 3, max_size: int = 3) -> Struct:
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=max_size, unique=True))
+    return Struct(tuple(Field(name, draw(types(depth - 1))) for name in names))
 
 
 INDEX = Field("i", BIGINT)
@@ -371,7 +370,9 @@ class Writer:
         symbol = self._one(("=", "<>", "<", ">="))
         constant = self._one(CONSTANTS[value.dtype])
         forms = ("{} {} {}", "{0} IN ({2}, NULL)", "{0} BETWEEN {2} AND {2}")
-        text = self._one((forms[0], *forms)).format(value.base, symbol, constant)
+        # A bare word before `<` may be taken for a type: `map<`.
+        base = f"({value.base})" if value.base.isidentifier() else value.base
+        text = self._one((forms[0], *forms)).format(base, symbol, constant)
         return Sql(text, BOOLEAN, closed=False)
 
     def _equality(self, value: Sql, scope: Scope, depth: int) -> Sql:
@@ -693,7 +694,7 @@ def _lateral(writer: Writer, scope: Scope, source: str, draw: Draw) -> tuple[Sco
 
 
 def _grouped(draw: Draw, writer: Writer, scope: Scope, source: str, where: str) -> str:
-    group = [writer.value(scope, 1) for _ in range(draw(st.integers(0, 2)))]
+    group = draw(st.lists(st.sampled_from(_paths(scope)), max_size=2))
     outputs = [key.text for key in group]
     for _ in range(draw(st.integers(1, 3))):
         value = writer.value(scope, 1)

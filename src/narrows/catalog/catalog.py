@@ -102,6 +102,10 @@ class Catalog:
             Function(name.lower(), min_args=min_args, max_args=max_args, known=False)
         )
 
+    def add_source(self, source: Source) -> None:
+        """Declares a source that no statement can: a data frame of the user's."""
+        self._sources[source.name.casefold()] = source
+
     # --- look-up ----------------------------------------------------------------------------------
 
     @property

@@ -64,11 +64,18 @@ class Format:
 
 
 _PATH = OptionSpec("path", "folder, file or glob", required=True)
+_FOLDER = OptionSpec("path", "folder to write into", required=True)
+_MAX_FILES = OptionSpec("max_files_per_trigger", "files that one micro-batch takes", type=int)
+_MAX_BYTES = OptionSpec("max_bytes_per_trigger", "bytes that one micro-batch takes", type=int)
+_CSV = (
+    OptionSpec("header", "the first line of a file names the columns", type=bool, default=False),
+    OptionSpec("delimiter", "what stands between values", default=","),
+)
 
 CONNECTORS: dict[str, Connector] = {
     connector.name: connector
     for connector in (
-        Connector("file", source_options=(_PATH,), sink_options=(_PATH,)),
+        Connector("file", source_options=(_PATH, _MAX_FILES, _MAX_BYTES), sink_options=(_FOLDER,)),
         Connector("console", sink_options=(), default_sink_format="none"),
         Connector("memory", sink_options=(), default_sink_format="none"),
     )
@@ -78,7 +85,7 @@ FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
         Format("json", source_options=(), sink_options=()),
-        Format("csv", source_options=(), sink_options=()),
+        Format("csv", source_options=_CSV, sink_options=()),
         Format("text", source_options=()),
         Format("parquet", source_options=(), sink_options=()),
         Format("none", sink_options=()),

@@ -1,22 +1,27 @@
-"""`narrows explain`, `narrows validate`, `narrows version`."""
+"""The `narrows` command: explain, validate, run, query, dead-letters, reset, demo, version."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from narrows import __version__
 from narrows.catalog.catalog import Catalog
+from narrows.catalog.describe import Rows
 from narrows.errors import NarrowsError
 from narrows.explain import FORMATS
 from narrows.planner import Plan, plan
 from narrows.sql.statements import ExplainMode
+
+if TYPE_CHECKING:
+    from narrows.spark.session import Session
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,10 +47,26 @@ CatalogFile = Annotated[
     typer.Argument(metavar="FILE.sql", help="CREATE STREAM, TABLE, SINK, PIPELINE statements."),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")]
+Pruning = Annotated[
+    bool, typer.Option("--pruning/--no-pruning", help="Decode only what is used, or all.")
+]
+State = Annotated[Path, typer.Option(help="Folder of checkpoints and dead letters.")]
+Master = Annotated[
+    str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: embedded.")
+]
+Conf = Annotated[
+    list[str], typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+_STATE = Path(".narrows")
 
 
 def main() -> None:
     app()
+
+
+# --- planning -------------------------------------------------------------------------------------
 
 
 @app.command()
@@ -56,9 +77,7 @@ def explain(
     ] = None,
     format: Annotated[Format, typer.Option(help="How to print the plan.")] = Format["text"],
     mode: Annotated[Mode, typer.Option(help="Which plan to print.")] = Mode.default,
-    pruning: Annotated[
-        bool, typer.Option("--pruning/--no-pruning", help="Decode only what is used, or all.")
-    ] = True,
+    pruning: Pruning = True,
     debug: Debug = False,
 ) -> None:
     """Show exactly which columns, fields and list elements a query needs. Runs nothing."""
@@ -87,6 +106,130 @@ def version() -> None:
     print(f"narrows {__version__}")
 
 
+# --- running --------------------------------------------------------------------------------------
+
+
+@app.command()
+def run(
+    file: CatalogFile,
+    pipelines: Annotated[
+        list[str] | None, typer.Argument(help="Pipelines to run. Default: all of the file.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Only what is there now, then end.")] = False,
+    trigger: Annotated[str, typer.Option(help="How often to look for new payloads.")] = "1 second",
+    state: State = _STATE,
+    master: Master = None,
+    conf: Conf = [],  # noqa: B006
+    pruning: Pruning = True,
+    debug: Debug = False,
+) -> None:
+    """Run pipelines on Spark, until they are done (--once) or stopped with Ctrl-C."""
+    from narrows.cli.progress import follow
+
+    with _errors_for_people(debug):
+        catalog = Catalog()
+        catalog.load(file)
+        names = pipelines or [pipeline.name for pipeline in catalog.pipelines]
+        if not names:
+            raise typer.BadParameter("the file has no pipelines to run")
+        for name in names:
+            catalog.pipeline(name)
+        with _session(state, master, conf, pruning, catalog) as session:
+            follow(session, session.start(*names, once=once, trigger=trigger))
+
+
+@app.command()
+def query(
+    file: CatalogFile,
+    sql: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT.")],
+    limit: Annotated[int, typer.Option(help="Print at most this many rows; 0: all.")] = 100,
+    as_json: AsJson = False,
+    state: State = _STATE,
+    master: Master = None,
+    conf: Conf = [],  # noqa: B006
+    pruning: Pruning = True,
+    debug: Debug = False,
+) -> None:
+    """Run a query over what is there now, and print its rows."""
+    from narrows.cli.tables import print_rows
+    from narrows.spark.run import as_lines
+
+    with _errors_for_people(debug):
+        catalog = Catalog()
+        catalog.load(file)
+        plan(sql, catalog)  # what is wrong with the query is said before Spark starts
+        with _session(state, master, conf, pruning, catalog) as session:
+            frame = session.query(sql)
+            limited = frame.limit(limit) if limit else frame
+            if as_json:
+                for row in as_lines(limited).toLocalIterator():
+                    print(row.line)
+                return
+            names = [f"c{i}" for i in range(len(frame.columns))]  # the query's may repeat
+            rows = [row.asDict(recursive=True) for row in limited.toDF(*names).collect()]
+            texts = tuple(tuple(_cell(row[name]) for name in names) for row in rows)
+            print_rows(Rows(tuple(frame.columns), texts))
+
+
+@app.command(name="dead-letters")
+def dead_letters(
+    stream: Annotated[str, typer.Argument(help="The stream or table.")],
+    state: State = _STATE,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """List the payloads of a stream that could not be read, with the reason."""
+    from narrows.cli.tables import print_rows
+    from narrows.spark.dead_letters import read_dead_letters
+
+    with _errors_for_people(debug):
+        letters = list(read_dead_letters(state / "dead_letters" / stream))
+        if as_json:
+            print("\n".join(json.dumps(letter, ensure_ascii=False) for letter in letters))
+            return
+        rows = tuple(
+            (
+                Path(letter["file"]).name,
+                str(letter["offset"]),
+                letter["reason"],
+                _shortened(letter.get("payload") or f"base64: {letter.get('payload_base64')}"),
+            )
+            for letter in letters
+        )
+        print_rows(Rows(("file", "offset", "reason", "payload"), rows))
+
+
+@app.command()
+def reset(
+    pipeline: Annotated[str, typer.Argument(help="The pipeline.")],
+    state: State = _STATE,
+    debug: Debug = False,
+) -> None:
+    """Forget what a pipeline has done, so that it starts from the beginning. Its output stays."""
+    from narrows.spark.state import StateFolder
+
+    with _errors_for_people(debug):
+        folder = StateFolder(state)
+        folder.lock()
+        folder.reset(pipeline)
+        print(f"pipeline {pipeline} will start from the beginning")
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option(help="How many documents to generate.")] = 100_000,
+    debug: Debug = False,
+) -> None:
+    """Make nested data, run pipelines over it on an embedded Spark, and show what was saved."""
+    from narrows.cli.demo import run_demo
+
+    with _errors_for_people(debug):
+        run_demo(rows)
+
+
+# --- helpers --------------------------------------------------------------------------------------
+
+
 def _plans(catalog: Catalog, query: str | None, pruning: bool) -> list[tuple[str, Plan]]:
     if query is not None:
         return [("", plan(query, catalog, pruning=pruning))]
@@ -99,9 +242,39 @@ def _join(texts: list[tuple[str, str]], format: str) -> str:
         return texts[0][1]
     if format == "json":
         # One document whatever the number of pipelines, so that a program can read it.
-        return "{\n" + ",\n".join(f'"{name}": {text}' for name, text in texts) + "\n}"
+        return "{\n" + ",\n".join(f"{json.dumps(name)}: {text}" for name, text in texts) + "\n}"
     comment = "%% " if format == "mermaid" else ""
     return "\n\n".join(f"{comment}Pipeline {name}\n{text}" for name, text in texts)
+
+
+def _session(
+    state: Path, master: str | None, conf: Sequence[str], pruning: bool, catalog: Catalog
+) -> Session:
+    settings = {}
+    for setting in conf:
+        key, separator, value = setting.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"--conf {setting}: write KEY=VALUE")
+        settings[key] = value
+    from narrows.spark.session import connect
+
+    return connect(master=master, conf=settings, state=state, pruning=pruning, catalog=catalog)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            return value
+        case dict() | list():
+            return json.dumps(value, ensure_ascii=False, default=str)
+        case _:
+            return str(value)
+
+
+def _shortened(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 @contextmanager

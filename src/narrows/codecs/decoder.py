@@ -7,7 +7,7 @@ decides what becomes of it (`on_error`). A value of the wrong type is NULL and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -45,12 +45,15 @@ class RecordDecoder(Protocol):
     ) -> Decoded: ...
 
 
-_DECODERS: dict[str, Callable[[], RecordDecoder]] = {}
+MakeDecoder = Callable[[Mapping[str, object]], RecordDecoder]
+"""Makes a decoder from the options of its source."""
+
+_DECODERS: dict[str, MakeDecoder] = {}
 
 
-def register_decoder(format: str, make: Callable[[], RecordDecoder]) -> None:
+def register_decoder(format: str, make: MakeDecoder) -> None:
     _DECODERS[format] = make
 
 
-def decoder_for(format: str) -> RecordDecoder:
-    return _DECODERS[format]()
+def decoder_for(format: str, options: Mapping[str, object] | None = None) -> RecordDecoder:
+    return _DECODERS[format](options or {})

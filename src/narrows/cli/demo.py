@@ -1,0 +1,153 @@
+"""`narrows demo`: the product in two minutes, on data it makes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from narrows.catalog.catalog import Catalog
+from narrows.cli.demo_data import write_broken, write_vehicles
+from narrows.cli.progress import leaves, megabytes
+from narrows.spark.dead_letters import read_dead_letters
+from narrows.spark.run import PipelineRun, read_rows
+from narrows.spark.session import Session, connect
+
+_STREAM = """
+CREATE STREAM vehicles (
+  vin STRING, ts TIMESTAMP, speed DOUBLE, odometer BIGINT,
+  battery STRUCT<soc: DOUBLE, voltage: DOUBLE, temperature: DOUBLE,
+                 cells: ARRAY<STRUCT<voltage: DOUBLE, temperature: DOUBLE, cycles: INT>>>,
+  position STRUCT<lat: DOUBLE, lon: DOUBLE, heading: DOUBLE, accuracy: DOUBLE>,
+  tyres ARRAY<STRUCT<pressure: DOUBLE, temperature: DOUBLE, age_days: INT>>,
+  trip STRUCT<id: STRING, legs: ARRAY<STRUCT<`from`: STRUCT<lat: DOUBLE, lon: DOUBLE>,
+                                             `to`: STRUCT<lat: DOUBLE, lon: DOUBLE>, km: DOUBLE>>>,
+  faults ARRAY<STRUCT<code: STRING, severity: INT, text: STRING>>,
+  labels MAP<STRING, STRING>
+) WITH (connector = 'file', path = '{data}', format = 'json')
+"""
+
+_PIPELINES = {
+    "low_pressure": """
+SELECT vin, tyres[0]->pressure AS front_left, labels['depot'] AS depot
+FROM vehicles
+WHERE tyres[0]->pressure < 1.6""",
+    "battery_health": """
+SELECT vin, battery->soc AS charge, size(battery->cells) AS cells
+FROM vehicles
+WHERE battery->soc < 10""",
+    "faults_by_vehicle": """
+SELECT vin, f.code
+FROM vehicles LATERAL VIEW explode(faults) t AS f
+WHERE f.severity >= 2""",
+}
+
+
+def run_demo(count: int) -> None:
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="narrows-demo-") as folder:
+        _Demo(console, Path(folder), count).show()
+
+
+class _Demo:
+    def __init__(self, console: Console, folder: Path, count: int) -> None:
+        self._console = console
+        self._folder = folder
+        self._count = count
+
+    def show(self) -> None:
+        say = self._console.print
+        say("\n[bold]Narrows[/bold]: streaming SQL on Spark that decodes only what is used.\n")
+        with self._console.status(f"writing {self._count:,} vehicle messages ..."):
+            size = write_vehicles(self._folder / "data", self._count)
+            write_broken(self._folder / "data")
+        say(
+            f"1. Data: {self._count:,} JSON messages, {megabytes(size)}, 27 leaves each, and four"
+            " payloads that are broken."
+        )
+        say("\n2. Three pipelines, and what each of them needs of a message:")
+        catalog = self._catalog()
+        for name, sql in _PIPELINES.items():
+            say(f"\n[bold]{name}[/bold][dim]{sql}[/dim]", highlight=False)
+            plan = catalog.plan_pipeline(name)
+            source = next(
+                line for line in plan.explain("logical").splitlines() if "DataSource" in line
+            )
+            say(f"   -> {source.split('decoder=json, ')[1]}", markup=False, highlight=False)
+        say("\n3. Running them on an embedded Spark (the JVM takes some seconds to warm up) ...\n")
+        with self._session(catalog, "warm-up") as session:
+            self._timed(session)  # so that the first of the two measured runs is not the cold one
+            pruned, seconds = self._timed(self._again(session, "pruned", pruning=True))
+            full, full_seconds = self._timed(self._again(session, "full", pruning=False))
+            self._report(pruned, seconds, full, full_seconds)
+            self._results(session)
+
+    def _catalog(self) -> Catalog:
+        catalog = Catalog()
+        catalog.execute(_STREAM.replace("{data}", str(self._folder / "data")))
+        for name, sql in _PIPELINES.items():
+            out = self._folder / "out" / name
+            catalog.execute(f"CREATE SINK {name}_out WITH (connector = 'file', path = '{out}')")
+            catalog.execute(f"CREATE PIPELINE {name} INTO {name}_out AS {sql}")
+        return catalog
+
+    def _session(self, catalog: Catalog, state: str) -> Session:
+        return connect(state=self._folder / state, catalog=catalog)
+
+    def _again(self, session: Session, state: str, pruning: bool) -> Session:
+        """The same pipelines from the beginning: their own state, the same Spark."""
+        return connect(
+            session.spark,
+            state=self._folder / state,
+            catalog=session.catalog,
+            pruning=pruning,
+        )
+
+    def _timed(self, session: Session) -> tuple[list[PipelineRun], float]:
+        started = time.monotonic()
+        with self._console.status("running ..."):
+            run = session.start(*_PIPELINES, once=True).await_done()
+        return run.pipelines, time.monotonic() - started
+
+    def _report(
+        self, pruned: list[PipelineRun], seconds: float, full: list[PipelineRun], slow: float
+    ) -> None:
+        table = Table(box=box.SIMPLE)
+        for column in ("pipeline", "leaves decoded", "payload read", "shipped to the JVM"):
+            table.add_column(column, justify="left" if column == "pipeline" else "right")
+        table.add_column("without pruning", justify="right")
+        for mine, theirs in zip(pruned, full, strict=True):
+            (counts,) = mine.counts().values()
+            (others,) = theirs.counts().values()
+            table.add_row(
+                mine.name,
+                leaves(mine),
+                megabytes(counts.payload_bytes),
+                megabytes(counts.arrow_bytes),
+                megabytes(others.arrow_bytes),
+            )
+        self._console.print(table)
+        rate = 3 * self._count / seconds
+        self._console.print(
+            f"   all three: {seconds:.1f} s ({rate:,.0f} messages/s); with pruning switched off:"
+            f" {slow:.1f} s. The rows are the same.\n"
+        )
+
+    def _results(self, session: Session) -> None:
+        say = self._console.print
+        say("4. What came out:\n")
+        for name in _PIPELINES:
+            rows = read_rows(self._folder / "out" / name)
+            say(f"   [bold]{name}[/bold]: {len(rows):,} rows, for example")
+            for row in rows[:2]:
+                say(f"      {json.dumps(row)}", highlight=False, markup=False)
+        letters = list(read_dead_letters(self._folder / "pruned" / "dead_letters" / "vehicles"))
+        say(f"\n5. The broken payloads stopped nothing. They are dead letters ({len(letters)}):\n")
+        for letter in letters:
+            say(f"      {letter['reason']}: {letter['payload']}", highlight=False, markup=False)
+        say("\nTry your own: [bold]narrows run pipelines.sql --once[/bold]; see docs/sql.md.\n")

@@ -1,0 +1,119 @@
+"""What a user sees while pipelines run: a live table on a terminal, one line each when piped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from narrows.catalog.objects import Sink
+from narrows.logical.nodes import sources_of
+from narrows.spark.run import FAILED, PipelineRun, Run
+from narrows.spark.session import Session
+
+_INTERVAL = 0.5
+
+
+def follow(session: Session, run: Run) -> None:
+    """Shows a run until it ends. Ctrl-C stops it cleanly."""
+    console = Console(stderr=True)
+    tail = _ConsoleSinks(session, run)
+    try:
+        if console.is_terminal:
+            with Live(progress_table(run), console=console, refresh_per_second=4) as live:
+                while run.is_running:
+                    time.sleep(_INTERVAL)
+                    tail.print_new()
+                    live.update(progress_table(run))
+                live.update(progress_table(run))
+        else:
+            while run.is_running:
+                time.sleep(_INTERVAL)
+                tail.print_new()
+    except KeyboardInterrupt:
+        console.print("stopping ...")
+        run.stop()
+    tail.print_new()
+    if not console.is_terminal:
+        for pipeline in run.pipelines:
+            print(summary(pipeline), file=sys.stderr)
+    run.raise_if_failed()
+
+
+def progress_table(run: Run) -> Table:
+    table = Table(box=box.SIMPLE)
+    for name in ("pipeline", "status", "decodes", "payloads", "read", "shipped", "bad", "rate"):
+        table.add_column(name, justify="left" if name in ("pipeline", "status") else "right")
+    for pipeline in run.pipelines:
+        total = _totals(pipeline)
+        status = pipeline.status
+        table.add_row(
+            pipeline.name,
+            f"[red]{status}[/red]" if status == FAILED else status,
+            leaves(pipeline),
+            f"{total['payloads']:,}",
+            megabytes(total["payload_bytes"]),
+            megabytes(total["arrow_bytes"]),
+            f"{total['bad']:,}",
+            f"{megabytes(total['payload_bytes'] / max(_seconds(pipeline), 0.001))}/s",
+        )
+    return table
+
+
+def summary(pipeline: PipelineRun) -> str:
+    total = _totals(pipeline)
+    text = (
+        f"{pipeline.name}: {pipeline.status}, decodes {leaves(pipeline)} leaves,"
+        f" {total['payloads']:,} payloads, {megabytes(total['payload_bytes'])} read,"
+        f" {megabytes(total['arrow_bytes'])} shipped, {total['bad']:,} bad"
+    )
+    return f"{text}: {pipeline.error}" if pipeline.error else text
+
+
+def leaves(pipeline: PipelineRun) -> str:
+    """`2 of 43`, for each source."""
+    infos = [node.info() for node in sources_of(pipeline.plan.logical)]
+    return ", ".join(str(info["decodes"]).removesuffix(" leaves") for info in infos)
+
+
+def megabytes(count: float) -> str:
+    return f"{count / 1e6:,.1f} MB"
+
+
+def _totals(pipeline: PipelineRun) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for counts in pipeline.counts().values():
+        for key, value in vars(counts).items():
+            total[key] = total.get(key, 0) + value
+    return total
+
+
+def _seconds(pipeline: PipelineRun) -> float:
+    return (pipeline.ended or time.monotonic()) - pipeline.started
+
+
+class _ConsoleSinks:
+    """Prints the lines of console sinks as they are published."""
+
+    def __init__(self, session: Session, run: Run) -> None:
+        names = {name for p in run.pipelines for name in session.catalog.pipeline(p.name).sinks}
+        sinks: list[Sink] = [session.catalog.sink(name) for name in sorted(names)]
+        self._folders = [session.state.rows(s.name) for s in sinks if s.connector == "console"]
+        self._seen: set[Path] = {path for folder in self._folders for path in _published(folder)}
+
+    def print_new(self) -> None:
+        for folder in self._folders:
+            for path in _published(folder):
+                if path not in self._seen:
+                    self._seen.add(path)
+                    sys.stdout.write(path.read_text("utf-8"))
+        sys.stdout.flush()
+
+
+def _published(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[!.]*.json")) if folder.is_dir() else []

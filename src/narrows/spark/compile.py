@@ -1,0 +1,251 @@
+"""The physical plan as DataFrame operations, node by node.
+
+Columns get names of ours in the data frame (`c3_0`: relation 3, ordinal 0), so that no user's name
+can collide with another or with a keyword. The user's names come back at the very end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from narrows.codecs.projection import Aspect, DecodeProjection
+from narrows.demand import NOTHING, Demand
+from narrows.errors import Code, fail
+from narrows.expressions import ColumnId, SortKey
+from narrows.logical.nodes import (
+    Aggregation,
+    Decoded,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    NamedExpr,
+    Node,
+    Project,
+    Sort,
+)
+from narrows.logical.required import required
+from narrows.optimizer.predicate_pushdown import conjunction
+from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter, PhysicalSharedStream
+from narrows.physical.worker_predicate import worker_predicate
+from narrows.schema import TIMESTAMP, DataType, Struct
+from narrows.spark.read_spec import ReadSpec
+from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
+from narrows.sql.scope import Relation
+
+_JOINS = {
+    JoinKind.INNER: "inner",
+    JoinKind.LEFT: "left",
+    JoinKind.RIGHT: "right",
+    JoinKind.FULL: "full",
+    JoinKind.CROSS: "cross",
+    JoinKind.SEMI: "left_semi",
+    JoinKind.ANTI: "left_anti",
+}
+
+OpenSource = Callable[[Decoded, ReadSpec], DataFrame]
+"""Opens a source as a data frame of the columns that the specification ships."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A data frame, and what its columns are to the plan."""
+
+    data: DataFrame
+    sources: Mapping[int, ShippedSource]
+    columns: Mapping[ColumnId, Typed]
+
+    @property
+    def sql(self) -> SparkSql:
+        return SparkSql(self.sources, self.columns)
+
+
+def compile_plan(plan: Node, open_source: OpenSource) -> DataFrame:
+    """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark."""
+    frame = _Compiler(open_source).frame(plan)
+    texts = [frame.sql.text(column) for column in plan.outputs]
+    selected = frame.data.select([F.expr(t).alias(f"o{i}") for i, t in enumerate(texts)])
+    return selected.toDF(*[column.name for column in plan.outputs])
+
+
+class _Compiler:
+    def __init__(self, open_source: OpenSource) -> None:
+        self._open_source = open_source
+
+    def frame(self, node: Node) -> Frame:
+        match node:
+            case PhysicalDecoder() | PhysicalSharedStream():
+                return self._source(node)
+            case Filter(child=child, predicate=predicate):
+                frame = self.frame(child)
+                return self._with(frame, frame.data.where(F.expr(frame.sql.text(predicate))))
+            case Project(child=child, fields=fields, relation=relation):
+                frame = self.frame(child)
+                return _selected(frame, fields, relation.id)
+            case Join():
+                return self._join(node)
+            case Aggregation():
+                return self._aggregate(node)
+            case Generate():
+                return self._generate(node)
+            case Sort(child=child, keys=keys):
+                frame = self.frame(child)
+                ordered = frame.data.orderBy([_sort_column(frame.sql, key) for key in keys])
+                return self._with(frame, ordered)
+            case Limit(child=child, count=count, offset=offset):
+                frame = self.frame(child)
+                data = frame.data.offset(offset) if offset else frame.data
+                return self._with(frame, data if count is None else data.limit(count))
+            case Distinct(child=child):
+                frame = self.frame(child)
+                return self._with(frame, frame.data.distinct())
+            case _:
+                raise fail(
+                    Code.NOT_SUPPORTED,
+                    f"{node.operator.removeprefix('Physical')} can be planned, but not run yet",
+                )
+
+    def _with(self, frame: Frame, data: DataFrame) -> Frame:
+        return Frame(data, frame.sources, frame.columns)
+
+    # --- sources ----------------------------------------------------------------------------------
+
+    def _source(self, node: PhysicalDecoder | PhysicalSharedStream) -> Frame:
+        spec = read_spec(node)
+        shipped = ShippedSource(spec.projection, spec.names)
+        data = self._open_source(node, spec)
+        if data.isStreaming:
+            data = _with_watermark(data, node, shipped)
+        return Frame(data, {node.relation.id: shipped}, {})
+
+    # --- relational operators ---------------------------------------------------------------------
+
+    def _join(self, node: Join) -> Frame:
+        left, right = self.frame(node.left), self.frame(node.right)
+        both = Frame(
+            left.data, {**left.sources, **right.sources}, {**left.columns, **right.columns}
+        )
+        if node.condition is None:
+            data = left.data.crossJoin(right.data)
+        else:
+            condition = F.expr(both.sql.text(node.condition))
+            data = left.data.join(right.data, condition, _JOINS[node.kind])
+        return self._with(both, data)
+
+    def _aggregate(self, node: Aggregation) -> Frame:
+        frame = self.frame(node.child)
+        keys = _named_columns(frame, node.keys, node.relation.id, 0)
+        calls = _named_columns(frame, node.calls, node.relation.id, len(node.keys))
+        if not calls:
+            data = frame.data.select(keys).distinct()
+        elif not keys:
+            data = frame.data.agg(*calls)
+        else:
+            data = frame.data.groupBy(*keys).agg(*calls)
+        return Frame(data, {}, _columns((*node.keys, *node.calls), node.relation.id))
+
+    def _generate(self, node: Generate) -> Frame:
+        frame = self.frame(node.child)
+        value = frame.sql.typed(node.generator)
+        text = value.text
+        if node.outer and not node.generator.function.name.endswith("_outer"):
+            text = text.replace("(", "_outer(", 1)
+        names = [_name(node.relation.id, o) for o in range(len(node.relation.schema))]
+        data = frame.data.select("*", F.expr(text).alias(*names))
+        types = _generated_types(frame.sql, node)
+        made = {
+            ColumnId(node.relation.id, ordinal): Typed(quote(name), dtype)
+            for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
+        }
+        return Frame(data, frame.sources, {**frame.columns, **made})
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def read_spec(node: PhysicalDecoder | PhysicalSharedStream) -> ReadSpec:
+    """What the reader of this source has to decode, test and ship."""
+    source, relation = node.source, node.relation.id
+    tests = node.filter if isinstance(node, PhysicalDecoder) else ()
+    shipped = node.shipped if isinstance(node, PhysicalDecoder) else node.decode_projection
+    tested = _tested(node) if isinstance(node, PhysicalDecoder) else NOTHING
+    projection = DecodeProjection(source.schema, shipped, tested=tested)
+    return ReadSpec(
+        source=source.name,
+        format=source.format,
+        projection=projection,
+        names=tuple(_name(relation, place) for place in range(projection.shipped)),
+        predicate=worker_predicate(tests, relation, projection) if tests else None,
+        options=source.options,
+        on_error=str(source.options.get("on_error", "dead_letter")),
+    )
+
+
+def _tested(node: PhysicalDecoder) -> Demand:
+    """What the decoder's own tests look at: as if they stood in a filter above it."""
+    if not node.filter:
+        return NOTHING
+    test = PhysicalFilter(child=node, predicate=conjunction(node.filter))
+    nothing_else = Project(child=test, fields=(), relation=Relation(-1, None, Struct(())))
+    return required(nothing_else).row(node)
+
+
+def _with_watermark(data: DataFrame, node: Decoded, shipped: ShippedSource) -> DataFrame:
+    eventtime, watermark = node.source.eventtime, node.source.options.get("watermark")
+    if eventtime is None or watermark is None:
+        return data
+    column = shipped.column((eventtime,), Aspect.VALUE)
+    if column is None or column.dtype != TIMESTAMP:
+        return data
+    return data.withWatermark(column.text.strip("`"), str(watermark))
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _name(relation: int, ordinal: int) -> str:
+    return f"c{relation}_{ordinal}"
+
+
+def _named_columns(
+    frame: Frame, named: Sequence[NamedExpr], relation: int, first: int
+) -> list[SparkColumn]:
+    return [
+        F.expr(frame.sql.text(expr)).alias(_name(relation, ordinal))
+        for ordinal, (_, expr) in enumerate(named, start=first)
+    ]
+
+
+def _columns(named: Sequence[NamedExpr], relation: int) -> dict[ColumnId, Typed]:
+    return {
+        ColumnId(relation, ordinal): Typed(quote(_name(relation, ordinal)), expr.dtype)
+        for ordinal, (_, expr) in enumerate(named)
+    }
+
+
+def _selected(frame: Frame, fields: Sequence[NamedExpr], relation: int) -> Frame:
+    data = frame.data.select(_named_columns(frame, fields, relation, 0))
+    return Frame(data, {}, _columns(fields, relation))
+
+
+def _sort_column(sql: SparkSql, key: SortKey) -> SparkColumn:
+    column = F.expr(sql.text(key.expr))
+    if key.descending:
+        return column.desc_nulls_first() if key.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if key.nulls_first else column.asc_nulls_last()
+
+
+def _generated_types(sql: SparkSql, node: Generate) -> list[DataType]:
+    """The types of the generated columns as they are: elements of the list that was shipped."""
+    call = node.generator
+    narrow = [replace(arg, dtype=sql.typed(arg).dtype) for arg in call.args]
+    assert call.function.generator is not None
+    outputs = call.function.generator.outputs(narrow)
+    return [output.dtype for output in outputs or ()]

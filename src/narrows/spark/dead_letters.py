@@ -1,0 +1,97 @@
+"""Payloads that could not be read: kept with their reason, file and offset.
+
+For every file range there is at most one NDJSON file, named after the range and published when the
+range has been read to its end. Reading the range again - a retry, a restart, another pipeline -
+writes the same file with the same contents, because what is bad does not depend on the projection.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from narrows.codecs.decoder import BadPayload
+from narrows.files.lines import Block
+from narrows.files.ranges import FileRange
+from narrows.spark.read_spec import ReadSpec
+
+
+class BadPayloadError(Exception):
+    """A payload could not be read, and the source says `on_error = 'fail'`."""
+
+
+class DeadLetters:
+    """The dead letters of one file range."""
+
+    def __init__(self, spec: ReadSpec, read: FileRange) -> None:
+        self._spec = spec
+        self._path = read.path
+        self._folder = Path(spec.dead_letters) if spec.dead_letters else None
+        self._name = f"{range_name(read)}.ndjson"
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def add(self, block: Block, bad: Sequence[BadPayload]) -> None:
+        if bad and self._spec.on_error == "fail":
+            offset = block.offset(bad[0].position)
+            raise BadPayloadError(f"{self._path}, byte {offset}: {bad[0].reason}")
+        if not bad or self._spec.on_error == "drop" or self._folder is None:
+            return
+        if self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = self._temporary.open("w", encoding="utf-8")
+        for problem in bad:
+            letter = self._letter(block, problem)
+            self._file.write(json.dumps(letter, ensure_ascii=False) + "\n")
+
+    def _letter(self, block: Block, problem: BadPayload) -> dict[str, Any]:
+        payload = block.payloads[problem.position]
+        letter: dict[str, Any] = {"source": self._spec.source, "reason": problem.reason}
+        try:
+            letter["payload"] = payload.decode("utf-8")
+        except UnicodeDecodeError:
+            letter["payload_base64"] = base64.b64encode(payload).decode("ascii")
+        return {**letter, "file": self._path, "offset": block.offset(problem.position)}
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is None:
+            return
+        assert self._folder is not None
+        self._file.close()
+        if kind is None:
+            os.replace(self._temporary, self._folder / self._name)
+        else:
+            self._temporary.unlink(missing_ok=True)
+
+    @property
+    def _temporary(self) -> Path:
+        assert self._folder is not None
+        return self._folder / f".{self._name}.{os.getpid()}"
+
+
+def range_name(read: FileRange) -> str:
+    """The same name for the same range, whoever reads it."""
+    text = f"{read.path}:{read.start}:{read.end}"
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:24]
+
+
+def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:
+    """All published dead letters of a source, in the order of file and offset."""
+    letters: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else ():
+        with path.open(encoding="utf-8") as lines:
+            letters.extend(json.loads(line) for line in lines)
+    yield from sorted(letters, key=lambda letter: (letter["file"], letter["offset"]))

@@ -1,0 +1,57 @@
+"""What a reader must know: made by the planner on the driver, carried to the workers as an option.
+
+Spark tells a Python data source nothing about which columns a query uses, so the planner says it
+here: which flat columns to decode, which rows to keep, what to ship.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from narrows.codecs.predicate import Predicate
+from narrows.codecs.projection import DecodeProjection
+from narrows.errors import InternalError
+from narrows.sql.statements import OptionValue
+
+ROWS_ONLY = "rows"
+"""The name of the column that stands for rows when no column of theirs is needed."""
+
+
+@dataclass(frozen=True)
+class ReadSpec:
+    source: str
+    format: str
+    projection: DecodeProjection
+    names: tuple[str, ...]
+    """Names of the shipped columns in the data frame."""
+    predicate: Predicate | None = None
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    on_error: str = "dead_letter"
+    dead_letters: str | None = None
+    """The folder of this source's dead letters."""
+    statistics: str | None = None
+    """The folder where readers leave what they counted."""
+    file_log: str | None = None
+    """The folder of the log of files that a stream has taken."""
+    partitions: int = 1
+
+    @property
+    def path(self) -> str:
+        return str(self.options["path"])
+
+    def limit(self, option: str) -> int | None:
+        value = self.options.get(option)
+        return value if isinstance(value, int) else None
+
+    def to_option(self) -> str:
+        return base64.b64encode(pickle.dumps(self)).decode("ascii")
+
+    @staticmethod
+    def from_option(text: str) -> ReadSpec:
+        spec = pickle.loads(base64.b64decode(text))
+        if not isinstance(spec, ReadSpec):
+            raise InternalError("the option `spec` holds no read specification")
+        return spec

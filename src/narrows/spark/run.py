@@ -1,0 +1,210 @@
+"""Running pipelines: what was started together, how it is going, and how to stop it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.query import StreamingQuery
+
+from narrows.catalog.objects import Pipeline, Sink
+from narrows.errors import Code, fail
+from narrows.logical.nodes import Aggregation, Distinct, Node, sources_of, topological
+from narrows.planner import Plan
+from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
+from narrows.spark.sql_text import quote, string
+from narrows.spark.statistics import ReadCounts, total_counts
+
+if TYPE_CHECKING:
+    from narrows.spark.session import Session
+
+RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
+
+
+@dataclass
+class PipelineRun:
+    """One pipeline that was started."""
+
+    name: str
+    plan: Plan
+    query: StreamingQuery
+    sources: Sequence[tuple[str, Path]]
+    """Its sources, and the folders where their readers leave counts."""
+    started: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    stopped: bool = False
+
+    @property
+    def status(self) -> str:
+        if self.query.isActive:
+            return RUNNING
+        if self.ended is None:
+            self.ended = time.monotonic()
+        if self.query.exception() is not None:
+            return FAILED
+        return STOPPED if self.stopped else DONE
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, in one line."""
+        failure = self.query.exception()
+        return None if failure is None else reason_of(str(failure))
+
+    def counts(self) -> Mapping[str, ReadCounts]:
+        """What has been read of each source."""
+        return {source: total_counts(folder) for source, folder in self.sources}
+
+    def stop(self) -> None:
+        if self.query.isActive:
+            self.stopped = True
+            self.query.stop()
+
+
+class Run:
+    """Pipelines that were started together."""
+
+    def __init__(
+        self, session: Session, pipelines: Sequence[str], *, once: bool, trigger: str
+    ) -> None:
+        self.pipelines: list[PipelineRun] = []
+        prepared = [_prepare(session, session.catalog.pipeline(name)) for name in pipelines]
+        try:
+            for pipeline, plan, frame in prepared:
+                query = _start(session, pipeline, plan, frame, once=once, trigger=trigger)
+                names = dict.fromkeys(node.source.name for node in sources_of(plan.logical))
+                folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
+                self.pipelines.append(PipelineRun(pipeline.name, plan, query, folders))
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def status(self) -> dict[str, str]:
+        return {pipeline.name: pipeline.status for pipeline in self.pipelines}
+
+    @property
+    def is_running(self) -> bool:
+        return any(pipeline.query.isActive for pipeline in self.pipelines)
+
+    @property
+    def progress(self) -> dict[str, dict[str, Any]]:
+        """For each pipeline: its status, what it has read and, if it failed, why."""
+        return {
+            pipeline.name: {
+                "status": pipeline.status,
+                "error": pipeline.error,
+                "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
+            }
+            for pipeline in self.pipelines
+        }
+
+    def stop(self, *names: str) -> None:
+        """Stops these pipelines, or all of them. What they have done stays done."""
+        wanted = {name.casefold() for name in names}
+        for pipeline in self.pipelines:
+            if not wanted or pipeline.name.casefold() in wanted:
+                pipeline.stop()
+
+    def await_done(self, timeout: float | None = None) -> Run:
+        """Waits until all pipelines have ended; raises when one failed or the time is over."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for pipeline in self.pipelines:
+            left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
+            try:
+                ended = pipeline.query.awaitTermination(left)
+            except PySparkException:
+                ended = True  # reported below, in our words
+            if ended is False:
+                raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+        self.raise_if_failed()
+        return self
+
+    def raise_if_failed(self) -> None:
+        failed = [p for p in self.pipelines if p.status == FAILED]
+        if failed:
+            reasons = "; ".join(f"`{p.name}`: {p.error}" for p in failed)
+            raise fail(Code.PIPELINE_FAILED, f"pipeline {reasons}")
+
+
+def reason_of(failure: str) -> str:
+    """The one line of a Spark failure that says what went wrong."""
+    lines = [line.strip() for line in failure.splitlines() if line.strip()]
+    for line in reversed(lines):
+        # A Python worker's traceback ends with the exception itself.
+        if "Error: " in line and not line.startswith(("at ", "File ")):
+            return line
+    return lines[0] if lines else "no reason was given"
+
+
+def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, DataFrame]:
+    """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
+    plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
+    session.state.claim(pipeline.name, plan.physical)
+    frame = session.compile(plan, streaming=True, pipeline=pipeline.name)
+    if not frame.isStreaming:
+        raise fail(
+            Code.NOT_SUPPORTED,
+            f"pipeline `{pipeline.name}` reads tables only, so it would never see new rows",
+            hint="use a query: `session.query(...)` or `narrows query`",
+        )
+    return pipeline, plan, frame
+
+
+def _start(
+    session: Session,
+    pipeline: Pipeline,
+    plan: Plan,
+    frame: DataFrame,
+    *,
+    once: bool,
+    trigger: str,
+) -> StreamingQuery:
+    targets = [_target(session, session.catalog.sink(name)) for name in pipeline.sinks]
+    spec = WriteSpec(pipeline.name, tuple(targets))
+    writer = (
+        as_lines(frame)
+        .writeStream.format(NarrowsSink.name())
+        .queryName(pipeline.name)
+        .outputMode(_output_mode(plan.physical))
+        .option("checkpointLocation", str(session.state.checkpoint(pipeline.name).absolute()))
+        .option("spec", spec.to_option())
+    )
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
+    return writer.start()
+
+
+def as_lines(frame: DataFrame) -> DataFrame:
+    """Every row as a JSON object in one line, NULLs included."""
+    inner = frame.toDF(*[f"o{i}" for i in range(len(frame.columns))])
+    fields = [f"{string(name)}, {quote(f'o{i}')}" for i, name in enumerate(frame.columns)]
+    row = f"named_struct({', '.join(fields)})"
+    return inner.select(F.expr(f"to_json({row}, map('ignoreNullFields', 'false'))").alias(LINE))
+
+
+def _target(session: Session, sink: Sink) -> SinkTarget:
+    if sink.connector == "file":
+        return SinkTarget(str(Path(str(sink.options["path"])).absolute()))
+    return SinkTarget(str(session.state.rows(sink.name).absolute()))
+
+
+def _output_mode(plan: Node) -> str:
+    """An aggregate without window never ends, so what changed is written after every batch."""
+    stateful = any(isinstance(node, (Aggregation, Distinct)) for node in topological(plan))
+    return "update" if stateful else "append"
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows that have been published in a sink's folder, in the order of their batches."""
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("[!.]*.json")) if folder.is_dir() else ():
+        with path.open(encoding="utf-8") as lines:
+            rows.extend(json.loads(line) for line in lines)
+    return rows

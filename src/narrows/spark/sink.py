@@ -1,0 +1,147 @@
+"""The Spark sink: writes what a pipeline made, to all its sinks at once, exactly once.
+
+Every task writes a file of its own under a temporary name. When all tasks of a micro-batch are
+done, the driver publishes their files under names that hold the batch's number. Spark may run a
+batch again after a crash, but it runs it under the same number: then what the batch published
+before is replaced, so every row is there once.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from narrows.errors import InternalError
+
+LINE = "line"
+"""The name of the column that holds encoded lines."""
+
+
+@dataclass(frozen=True)
+class SinkTarget:
+    """A folder that one of the pipeline's sinks writes to, and the ending of its files."""
+
+    folder: str
+    suffix: str = ".json"
+
+
+@dataclass(frozen=True)
+class WriteSpec:
+    pipeline: str
+    targets: tuple[SinkTarget, ...]
+
+    def to_option(self) -> str:
+        return base64.b64encode(pickle.dumps(self)).decode("ascii")
+
+    @staticmethod
+    def from_option(text: str) -> WriteSpec:
+        spec = pickle.loads(base64.b64decode(text))
+        if not isinstance(spec, WriteSpec):
+            raise InternalError("the option `spec` holds no write specification")
+        return spec
+
+
+class NarrowsSink(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "narrows_sink"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        return _LineWriter(WriteSpec.from_option(self.options["spec"]))
+
+
+@dataclass
+class _Written(WriterCommitMessage):
+    """The temporary files of one task, one for each target; none when it had no rows."""
+
+    files: tuple[str, ...]
+
+
+class _LineWriter(DataSourceStreamArrowWriter):
+    def __init__(self, spec: WriteSpec) -> None:
+        self._spec = spec
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Runs in the executors."""
+        batches = (batch for batch in iterator if batch.num_rows)
+        first = next(batches, None)
+        if first is None:
+            return _Written(())
+        paths = []
+        for target in self._spec.targets:
+            Path(target.folder).mkdir(parents=True, exist_ok=True)
+            paths.append(Path(target.folder) / f".{uuid.uuid4().hex}.writing")
+        files = [path.open("wb") for path in paths]
+        try:
+            for batch in _chain(first, batches):
+                lines = _lines(batch.column(batch.schema.get_field_index(LINE)))
+                for file in files:
+                    file.write(lines)
+            for file in files:
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            for path in paths:
+                path.unlink(missing_ok=True)
+            raise
+        finally:
+            for file in files:
+                file.close()
+        return _Written(tuple(str(path) for path in paths))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Runs on the driver, when all tasks of the batch are done."""
+        written = [m for m in messages if isinstance(m, _Written) and m.files]
+        for place, target in enumerate(self._spec.targets):
+            _publish(self._spec.pipeline, target, batchId, [m.files[place] for m in written])
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        for message in messages:
+            for path in message.files if isinstance(message, _Written) else ():
+                Path(path).unlink(missing_ok=True)
+
+
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _lines(column: pa.Array) -> bytes:
+    """The strings of a column, each with a line end; made in Arrow, not row by row."""
+    ended = pc.binary_join_element_wise(column, "", "\n")
+    joined = pc.binary_join(pa.ListArray.from_arrays([0, len(ended)], ended), "")
+    text: bytes = joined[0].as_buffer().to_pybytes()
+    return text
+
+
+def _publish(pipeline: str, target: SinkTarget, batch: int, files: Sequence[str]) -> None:
+    """Gives the batch's files their names; what the batch had published before goes."""
+    folder = Path(target.folder)
+    prefix = f"{pipeline}-{batch:010d}-"
+    named = {f"{prefix}{place:05d}{target.suffix}": file for place, file in enumerate(files)}
+    for name, file in named.items():
+        os.replace(file, folder / name)
+    for old in folder.glob(f"{prefix}*") if folder.is_dir() else ():
+        if old.name not in named:
+            old.unlink()
+    if folder.is_dir():
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

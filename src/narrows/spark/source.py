@@ -1,0 +1,132 @@
+"""The Spark data source: payloads are read *and decoded* here, in the executors' Python workers.
+
+What leaves are Arrow batches of the demanded leaves. The payload itself never enters the JVM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from narrows.files.file_log import FileLog
+from narrows.files.listing import FileEntry, list_files
+from narrows.files.ranges import FileRange, pack, split
+from narrows.schema import BOOLEAN
+from narrows.spark.read_partition import read_partition
+from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
+from narrows.spark.types import spark_struct
+
+
+class NarrowsSource(DataSource):
+    """Files of payloads, decoded by a projection. Its one option is the `ReadSpec`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "narrows"
+
+    @property
+    def _spec(self) -> ReadSpec:
+        return ReadSpec.from_option(self.options["spec"])
+
+    def schema(self) -> StructType:
+        return shipped_schema(self._spec)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _TableReader(self._spec)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return _StreamReader(self._spec)
+
+
+def shipped_schema(spec: ReadSpec) -> StructType:
+    """What leaves the reader. A data frame needs a column, also when only rows are counted."""
+    columns = spec.projection.columns[: spec.projection.shipped]
+    named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
+    return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
+
+
+class _Ranges(InputPartition):
+    """What one task reads, in order."""
+
+    def __init__(self, ranges: Sequence[FileRange]) -> None:
+        self.ranges = ranges
+
+
+class _Reader:
+    def __init__(self, spec: ReadSpec) -> None:
+        self.spec = spec
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Ranges)
+        return read_partition(self.spec, partition.ranges)
+
+    def _split(self, files: Sequence[FileEntry]) -> list[InputPartition]:
+        packed = pack(split(files), self.spec.partitions)
+        return [_Ranges(ranges) for ranges in packed]
+
+
+class _TableReader(_Reader, DataSourceReader):
+    """Everything that is there."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        # Spark calls read() even for no partitions, so there is always one, maybe empty.
+        return self._split(list_files(self.spec.path)) or [_Ranges([])]
+
+
+class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Files as they come. An offset is the number of an entry in the log of files taken."""
+
+    def __init__(self, spec: ReadSpec) -> None:
+        super().__init__(spec)
+        self._log: FileLog | None = None
+        self._until: list[FileEntry] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The reader is pickled for the workers, which have no business with the log.
+        return {"spec": self.spec, "_log": None, "_until": None}
+
+    @property
+    def log(self) -> FileLog:
+        if self._log is None:
+            assert self.spec.file_log is not None
+            self._log = FileLog(self.spec.file_log)
+        return self._log
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"entry": -1}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._until = list_files(self.spec.path)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        # The limits are ours (they combine files and bytes), so Spark need not know them.
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        taken = start["entry"]
+        if self.log.last() > taken:
+            # After a crash: an entry that Spark did not journal is given again, as it was.
+            return {"entry": taken + 1}
+        candidates = self._until if self._until is not None else list_files(self.spec.path)
+        files, size = (
+            self.spec.limit("max_files_per_trigger"),
+            self.spec.limit("max_bytes_per_trigger"),
+        )
+        return {"entry": self.log.admit(candidates, max_files=files, max_bytes=size)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return self._split(self.log.entries(after=start["entry"], upto=end["entry"]))

@@ -1,0 +1,121 @@
+"""The state folder: what must survive a restart, and who may use it.
+
+lock                              held while pipelines run: one process at a time
+pipelines/<pipeline>.json         what the checkpoint was made for
+checkpoints/<pipeline>/           Spark's
+files/<pipeline>/<relation>/      which files a stream has taken
+dead_letters/<source>/            payloads that could not be read
+statistics/<pipeline>/<source>/   what readers counted
+rows/<sink>/                      rows of console and memory sinks
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import IO
+
+from narrows.errors import Code, fail
+from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node, topological
+
+_STATEFUL = (Aggregation, Distinct, Join)
+
+
+class StateFolder:
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock: IO[str] | None = None
+
+    def lock(self) -> None:
+        """Makes this process the only one that runs pipelines here."""
+        if self._lock is not None:
+            return
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = (self.path / "lock").open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            file.close()
+            raise fail(
+                Code.STATE_IN_USE,
+                f"process {owner} is running pipelines on the state folder `{self.path}`",
+                hint="stop it first, or use another folder with `--state`",
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(str(os.getpid()))
+        file.flush()
+        self._lock = file
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    # --- places -----------------------------------------------------------------------------------
+
+    def checkpoint(self, pipeline: str) -> Path:
+        return self.path / "checkpoints" / pipeline
+
+    def file_log(self, pipeline: str, relation: int) -> Path:
+        return self.path / "files" / pipeline / str(relation)
+
+    def dead_letters(self, source: str) -> Path:
+        return self.path / "dead_letters" / source
+
+    def statistics(self, pipeline: str, source: str) -> Path:
+        return self.path / "statistics" / pipeline / source
+
+    def rows(self, sink: str) -> Path:
+        return self.path / "rows" / sink
+
+    # --- does the checkpoint fit? -----------------------------------------------------------------
+
+    def claim(self, pipeline: str, plan: Node) -> None:
+        """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
+        record = self.path / "pipelines" / f"{pipeline}.json"
+        now = _fingerprint(plan)
+        if record.exists() and self.checkpoint(pipeline).exists():
+            before = json.loads(record.read_text("utf-8"))
+            for part, what in _PARTS.items():
+                if before.get(part) != now[part]:
+                    raise fail(
+                        Code.CHECKPOINT_MISMATCH,
+                        f"the checkpoint of pipeline `{pipeline}` does not fit: {what} changed,"
+                        f" from {before.get(part)} to {now[part]}",
+                        hint="give the changed pipeline another name, or forget what the old one"
+                        f" has done: `narrows reset {pipeline}`",
+                    )
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps(now, indent=2), encoding="utf-8")
+
+    def reset(self, pipeline: str) -> None:
+        """Forgets what a pipeline has done; its output stays."""
+        for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.path / "statistics" / pipeline, ignore_errors=True)
+        (self.path / "pipelines" / f"{pipeline}.json").unlink(missing_ok=True)
+
+
+_PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
+
+
+def _fingerprint(plan: Node) -> dict[str, list[str]]:
+    """What a checkpoint depends on: offsets belong to sources, state belongs to operators.
+
+    Filters and projections may change freely: a stateless pipeline goes on where it left off.
+    """
+    sources, state = [], []
+    for node in topological(plan):
+        if isinstance(node, Decoded):
+            path = node.source.options.get("path", "")
+            sources.append(f"{node.source.name} ({node.source.format}, {path})")
+        elif isinstance(node, _STATEFUL):
+            parts = [f"{key}={value}" for key, value in node.info().items()]
+            state.append(f"{node.operator} {', '.join(parts)}".strip())
+    return {"sources": sources, "state": state}

@@ -1,0 +1,55 @@
+"""What readers count: payloads, rows, bytes. Each range leaves a small file; the driver adds up."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import pyarrow as pa
+
+from narrows.codecs.decoder import Decoded
+from narrows.files.lines import Block
+from narrows.files.ranges import FileRange
+from narrows.spark.dead_letters import range_name
+
+
+@dataclass
+class ReadCounts:
+    payloads: int = 0
+    payload_bytes: int = 0
+    bad: int = 0
+    mistyped: int = 0
+    rows_decoded: int = 0
+    rows_shipped: int = 0
+    arrow_bytes: int = 0
+
+    def add(self, block: Block, decoded: Decoded, shipped: pa.RecordBatch) -> None:
+        self.payloads += len(block.payloads)
+        self.payload_bytes += block.size
+        self.bad += len(decoded.bad)
+        self.mistyped += decoded.mistyped
+        self.rows_decoded += decoded.batch.num_rows
+        self.rows_shipped += shipped.num_rows
+        self.arrow_bytes += shipped.nbytes
+
+    def save(self, folder: str | None, read: FileRange) -> None:
+        if folder is None:
+            return
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        name = range_name(read)
+        temporary = target / f".{name}.{os.getpid()}"
+        temporary.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        os.replace(temporary, target / f"{name}.json")
+
+
+def total_counts(folder: Path) -> ReadCounts:
+    """The sum of what all tasks left there."""
+    total = ReadCounts()
+    for path in folder.glob("[!.]*.json") if folder.is_dir() else ():
+        counted = json.loads(path.read_text("utf-8"))
+        for field in fields(total):
+            setattr(total, field.name, getattr(total, field.name) + counted[field.name])
+    return total

@@ -1,0 +1,206 @@
+"""Pruning never changes an answer: whatever a plan does not demand may be anything.
+
+Each query is planned twice, with and without pruning. The plain plan runs on whole documents; the
+pruned one on documents of which only the demanded part is left, and on documents in which
+everything else comes from another document. All three must give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import narrows
+from narrows.demand import ALL, Demand, conform, fields
+from narrows.logical.nodes import Decoded, Node, topological
+from narrows.planner import Plan
+from narrows.schema import Struct
+from narrows.sql.types import read_schema
+from support.reference import Document, cut_row, run
+from support.strategies import (
+    SOURCE,
+    documents,
+    paths,
+    queries,
+    relational_queries,
+    schemas,
+)
+
+
+def catalog_of(schema: Struct) -> narrows.Catalog:
+    catalog = narrows.Catalog()
+    columns = ", ".join(column.sql() for column in schema)
+    catalog.execute(
+        f"CREATE STREAM {SOURCE} ({columns})"
+        " WITH (connector = 'file', path = 'data', format = 'json')"
+    )
+    return catalog
+
+
+def check(sql: str, schema: Struct, rows: Sequence[Document], others: Sequence[Document]) -> Plan:
+    """Holds that the pruned plan gives the same rows as the plain one."""
+    catalog = catalog_of(schema)
+    plain = narrows.plan(sql, catalog, pruning=False)
+    pruned = narrows.plan(sql, catalog)
+
+    def whole(source: Decoded) -> Sequence[Document]:
+        return rows
+
+    def least(source: Decoded) -> Sequence[Document]:
+        return [cut_row(row, source.decode_projection) for row in rows]
+
+    def grafted(source: Decoded) -> Sequence[Document]:
+        pairs = zip(rows, others, strict=True)
+        return [cut_row(row, source.decode_projection, other) for row, other in pairs]
+
+    expected = run(plain.bound, whole)
+    assert run(plain.logical, whole) == expected, sql
+    for stage in (pruned.logical, pruned.physical):
+        assert run(stage, least) == expected, f"{sql}\n{pruned.explain()}"
+        assert run(stage, grafted) == expected, f"{sql}\n{pruned.explain()}"
+    return pruned
+
+
+def rows_and_others(data: st.DataObject, schema: Struct) -> tuple[list[Document], list[Document]]:
+    rows = st.lists(st.tuples(documents(schema), documents(schema)), min_size=1, max_size=4)
+    drawn = data.draw(rows)
+    return [row for row, _ in drawn], [other for _, other in drawn]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_queries_cannot_tell_what_was_pruned(data: st.DataObject) -> None:
+    """SELECT and WHERE, with every kind of access, conditional, constructor and lambda."""
+    schema = data.draw(schemas())
+    sql = data.draw(queries(schema))
+    check(sql, schema, *rows_and_others(data, schema))
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.data())
+def test_relational_queries_cannot_tell_what_was_pruned(data: st.DataObject) -> None:
+    """Joins, LATERAL VIEW, GROUP BY, DISTINCT and functions that remember earlier rows."""
+    schema = data.draw(schemas())
+    sql = data.draw(relational_queries(schema))
+    check(sql, schema, *rows_and_others(data, schema))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_each_rule_only_narrows(data: st.DataObject) -> None:
+    """Three depths of the same demand: what a rule leaves out, no later rule brings back."""
+    schema = data.draw(schemas())
+    plan = narrows.plan(data.draw(queries(schema)), catalog_of(schema))
+    before: Demand = ALL
+    for step in [run.plan for run in plan.rule_runs if run.plan is not None]:
+        after = decode_projection(step)
+        assert before.covers(after)
+        before = after
+    assert before == decode_projection(plan.logical) == decode_projection(plan.physical)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_constant_paths_demand_no_more_than_themselves(data: st.DataObject) -> None:
+    """In any spelling, alone and side by side: the demand is the union of the paths."""
+    schema = data.draw(schemas())
+    chosen = data.draw(st.lists(paths(schema), min_size=1, max_size=3))
+    sql = f"SELECT {', '.join(path.text for path in chosen)} FROM {SOURCE}"
+    plan = narrows.plan(sql, catalog_of(schema))
+    expected = fields({})
+    for path in chosen:
+        expected |= path.demand(ALL)
+    expected = conform(expected, schema)
+    if expected == fields(dict.fromkeys(schema.names, ALL)):
+        expected = ALL
+    assert decode_projection(plan.logical) == expected
+
+
+def decode_projection(plan: Node) -> Demand:
+    (source,) = [node for node in topological(plan) if isinstance(node, Decoded)]
+    return source.decode_projection
+
+
+# --- examples that went wrong once, or nearly ---------------------------------------------------
+
+SCHEMA = read_schema(
+    "a BIGINT, b STRUCT<c: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>,"
+    " list ARRAY<BIGINT>, m MAP<STRING, STRUCT<x: BIGINT>>, n MAP<BIGINT, STRING>"
+)
+ROWS: list[Document] = [
+    {},
+    {"a": 1, "b": {}, "list": [], "m": {}, "n": {}},
+    {"a": 0, "b": {"items": []}, "list": [None], "m": {"k": None}, "n": {1: None}},
+    {"a": 0, "b": {"items": [None, {}]}, "list": [4], "m": {"k": {}}, "n": {1: "p", 2: "q"}},
+    {"b": {"c": 2, "items": [{"x": 3, "y": "u"}, {"x": 5}]}, "list": [7, 8, None, 9]},
+    {"a": 2, "b": {"items": [{"y": "v"}]}, "m": {"k": {"x": 6}, "1": {"x": 8}, "l": None}},
+]
+OTHERS = [*ROWS[3:], *ROWS[:3]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "schema"),
+    [
+        # What a lambda makes of an element may be there although the element holds nothing.
+        ("SELECT transform(b->items, e -> 1)[0]", "[b{items[#]}]"),
+        ("SELECT transform(b->items, e -> coalesce(e->x, 0))[0]", "[b{items[#,0][struct{x}]}]"),
+        ("SELECT transform(b->items, e -> e->x IS NULL)[1]", "[b{items[#,1][struct{x}]}]"),
+        ("SELECT transform(b->items, e -> e->x)[0]", None),
+        ("SELECT b.items.x[0]", None),
+        ("SELECT transform(list, (e, i) -> i)[0]", "[list[#]]"),
+        # Names that SQL knows as words.
+        ("SELECT list[0]", "[list[0]]"),
+        ("SELECT s.list[a]", "[a, list[*]]"),
+        ("SELECT array(a, list[0])[1]", "[list[0]]"),
+        # Two parameters.
+        ("SELECT transform(b->items, (e, i) -> e->x + i)", "[b{items[*][struct{x}]}]"),
+        ("SELECT filter(b->items, (e, i) -> i > 0)[0]->x", "[b{items[*][struct{x}]}]"),
+        # A parameter hides a column, and a parameter of a lambda around it.
+        ("SELECT transform(list, a -> a + 1)", "[list[*]]"),
+        ("SELECT transform(b->items, b -> transform(list, b -> b + 1))", "[b{items[#]}, list[*]]"),
+        # Presence asked for through a function that hands its argument on.
+        ("SELECT coalesce(b, b)->c IS NULL", "[b?{c}]"),
+        ("SELECT (CASE WHEN a > 0 THEN b END) IS NULL", "[a, b?]"),
+        ("SELECT size(coalesce(b->items, b->items))", "[b{items[#]}]"),
+        ("SELECT named_struct('f', b->items, 'g', a).f[0].x", "[b{items[0][struct{x}]}]"),
+        ("SELECT named_struct('f', b) IS NULL", "[]"),
+        ("SELECT m['k']->x, m IS NULL", "[m{#, 'k'{x}}]"),
+        ("SELECT list[-1]", "[]"),
+        ("SELECT list[1 + 1]", "[list[2]]"),
+        ("SELECT count(b->items) FROM s", "[b{items?}]"),
+    ],
+)
+def test_examples(sql: str, schema: str | None) -> None:
+    """Small queries with their demand; `None` where the exact demand is not the point."""
+    query = sql if " FROM " in sql else f"{sql} FROM {SOURCE}"
+    plan = check(query, SCHEMA, ROWS, OTHERS)
+    if schema is not None:
+        assert f"schema={schema}" in plan.explain("logical")
+
+
+@pytest.mark.parametrize(
+    ("sql", "key"),
+    [("SELECT m[1]->x", "1"), ("SELECT n['1']", 1), ("SELECT n[1 + 0]", 1)],
+)
+def test_a_key_of_another_type_is_looked_up_as_the_maps_own(sql: str, key: str | int) -> None:
+    """Spark casts the key to the type of the map's keys, so the demand must name it as such."""
+    plan = narrows.plan(f"{sql} FROM {SOURCE}", catalog_of(SCHEMA))
+    demand = decode_projection(plan.logical)
+    full: Document = {"m": {"1": {"x": 8}}, "n": {1: "p"}}
+    column = sql.split()[1][0]
+    assert key in (cut_row(full, demand).get(column) or {})
+
+
+def test_list_and_map_can_be_compared() -> None:
+    """`list` and `map` are types only where a type may stand."""
+    schema = read_schema("list BIGINT, map BIGINT")
+    rows: list[Document] = [{"list": 1, "map": 3}, {}]
+    check(f"SELECT list < 2, map < 2 FROM {SOURCE}", schema, rows, rows[::-1])
+
+
+def test_group_by_matches_a_field_of_every_element() -> None:
+    """`items.x` is a lambda under the hood, and is the same expression wherever it is written."""
+    check(f"SELECT b.items.x, count(*) FROM {SOURCE} GROUP BY b.items.x", SCHEMA, ROWS, OTHERS)

@@ -1,0 +1,62 @@
+"""What must hold of every plan, and between a plan and what a rule made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from narrows.expressions import Expr
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSink,
+    Node,
+    Project,
+    StatefulFunction,
+    Tail,
+    references,
+    topological,
+)
+from narrows.schema import UNKNOWN, DataType
+
+
+def check(before: Node, after: Node, rule: str) -> None:
+    """To be called after each rule: `plan_query(..., check=check)`."""
+    assert outputs(after) == outputs(before), f"{rule} changed what the plan gives"
+    check_plan(after, rule)
+
+
+def check_plan(plan: Node, where: str) -> None:
+    """Every name that a node uses is made below it, and every column is of its own type."""
+    for node in topological(plan):
+        _check_references(node, where)
+        _check_types(node, where)
+
+
+def outputs(root: Node) -> list[tuple[str, DataType]]:
+    """Names and types of what a plan gives, or of what it writes into each of its sinks."""
+    match root:
+        case Tail():
+            return [column for sink in root.sinks for column in outputs(sink)]
+        case DataSink():
+            return outputs(root.child)
+        case _:
+            return [(column.name, column.dtype) for column in root.outputs]
+
+
+def _check_references(node: Node, where: str) -> None:
+    available = {column.id for child in node.children for column in child.outputs}
+    missing = [column for column in references(node) if column not in available]
+    assert not missing, f"{where}: {node.operator} uses {missing}, which no child gives"
+
+
+def _check_types(node: Node, where: str) -> None:
+    """A relation says of which types its columns are; what computes them must agree."""
+    for made, expr in _computed(node):
+        assert made in (expr.dtype, UNKNOWN), (
+            f"{where}: {node.operator} makes {expr.dtype} of {made}"
+        )
+
+
+def _computed(node: Node) -> Iterator[tuple[DataType, Expr]]:
+    if isinstance(node, (Project, Aggregation, StatefulFunction)):
+        types = [field.type for field in node.relation.schema]
+        yield from zip(types, node.expressions, strict=True)
