@@ -22,17 +22,16 @@ from narrows.notices import Notice
 from narrows.planner import Plan, plan
 
 if TYPE_CHECKING:
-    from narrows.spark.session import connect
-else:
+    from narrows.spark.session import Session, connect
 
-    def connect(*args, **kwargs):
-        """Starts a session on Spark; see `narrows.spark.session.connect`.
 
-        Planning needs no Spark, so Spark is imported when the first session is.
-        """
-        from narrows.spark.session import connect
+def __getattr__(name: str) -> object:
+    """`connect` and `Session`, imported when they are first used: planning needs no Spark."""
+    if name in ("Session", "connect"):
+        from narrows.spark import session
 
-        return connect(*args, **kwargs)
+        return getattr(session, name)
+    raise AttributeError(f"module 'narrows' has no attribute {name!r}")
 
 
 try:
@@ -40,4 +39,4 @@ try:
 except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0.0.0"
 
-__all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "__version__", "connect", "plan"]
+__all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "Session", "__version__", "connect", "plan"]

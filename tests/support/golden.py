@@ -14,8 +14,8 @@ The first line says what to do:
   (fails when the rule did not change the plan) and `refuse=Rule` (fails when it did);
 * `error`: the SQL must be refused, and the text is what the user sees.
 
-The SQL is a query, or a CREATE PIPELINE, or (for `error`) any statements. Each block runs against
-its own copy of `tests/golden/catalog.sql`. `make golden` rewrites the expected texts in place.
+The SQL is a query, or a CREATE PIPELINE, or (for `error`) any statements. Statements run
+against their own copy of `tests/golden/catalog.sql`. `make golden` rewrites the expected texts in place.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from narrows import Catalog, NarrowsError, Plan
@@ -78,9 +79,9 @@ class Block:
 
     def plan(self, check: Check | None = None) -> Plan:
         """Plans the block's SQL; `check` is called after each rule that changed the plan."""
-        catalog = golden_catalog()
         if self.sql.split()[0].upper() != "CREATE":
-            return plan_query(parse_query(self.sql), catalog, check=check)
+            return plan_query(parse_query(self.sql), _unchanged_catalog(), check=check)
+        catalog = golden_catalog()
         (statement,) = parse(self.sql)
         assert isinstance(statement, CreatePipeline), self.id
         catalog.execute_statement(statement)
@@ -94,7 +95,7 @@ class Block:
         """The error that the block's SQL ends in."""
         try:
             if self.sql.upper().startswith(_QUERY_WORDS):
-                plan_query(parse_query(self.sql), golden_catalog())
+                plan_query(parse_query(self.sql), _unchanged_catalog())
             else:
                 golden_catalog().execute(self.sql)
         except NarrowsError as error:
@@ -108,6 +109,12 @@ def golden_catalog() -> Catalog:
     catalog.load(CATALOG)
     catalog.add_function("my_udf", 1, 1)
     return catalog
+
+
+@cache
+def _unchanged_catalog() -> Catalog:
+    """For queries, which leave a catalog as it is."""
+    return golden_catalog()
 
 
 def golden_files() -> list[Path]:

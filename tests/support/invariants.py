@@ -8,6 +8,7 @@ from narrows.expressions import Expr
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
+    Decoded,
     Node,
     Project,
     StatefulFunction,
@@ -15,6 +16,7 @@ from narrows.logical.nodes import (
     references,
     topological,
 )
+from narrows.logical.required import Required, required
 from narrows.schema import UNKNOWN, DataType
 
 
@@ -26,8 +28,9 @@ def check(before: Node, after: Node, rule: str) -> None:
 
 def check_plan(plan: Node, where: str) -> None:
     """Every name that a node uses is made below it, and every column is of its own type."""
+    found = required(plan)
     for node in topological(plan):
-        _check_references(node, where)
+        _check_references(node, found, where)
         _check_types(node, where)
 
 
@@ -42,9 +45,20 @@ def outputs(root: Node) -> list[tuple[str, DataType]]:
             return [(column.name, column.dtype) for column in root.outputs]
 
 
-def _check_references(node: Node, where: str) -> None:
+def _check_references(node: Node, found: Required, where: str) -> None:
+    """A column that a node names comes from a child.
+
+    Or it is a column of a source that nobody looks at, as `a` in `struct(a, b).b`: a column that is
+    not decoded reads as NULL at its place in the full schema.
+    """
     available = {column.id for child in node.children for column in child.outputs}
-    missing = [column for column in references(node) if column not in available]
+    sources = {part.relation.id for part in topological(node) if isinstance(part, Decoded)}
+    missing = [
+        column
+        for column in references(node)
+        if column not in available
+        and not (column.relation in sources and column not in found.columns)
+    ]
     assert not missing, f"{where}: {node.operator} uses {missing}, which no child gives"
 
 

@@ -34,12 +34,11 @@ def list_files(where: str, *, missing_ok: bool = False) -> list[FileEntry]:
     come: it says `missing_ok`. A folder that is there but empty is no files for both.
     """
     path = local_path(where)
+    found: Iterable[str] = ()
     if os.path.exists(path):  # also a name with brackets in it that is no glob
         found = _files_at(path)
     elif glob.has_magic(path):
         found = _matching(path)
-    else:
-        found = []
     files = {entry.path: entry for entry in _stated(found)}
     if not files and not missing_ok and not os.path.exists(path):
         kind = "no file matches" if glob.has_magic(path) else "there is no file or folder"

@@ -11,6 +11,7 @@ import heapq
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from narrows.files.listing import FileEntry
 
@@ -51,11 +52,7 @@ def split(files: Sequence[FileEntry], target: int = TARGET) -> list[FileRange]:
     for file in files:
         parts = 1 if compression_of(file.path) else -(-file.size // target)
         cuts = [file.size * part // parts for part in range(parts + 1)] if parts else []
-        ranges += [
-            FileRange(file.path, start, end)
-            for start, end in zip(cuts, cuts[1:], strict=False)
-            if start < end
-        ]
+        ranges += [FileRange(file.path, start, end) for start, end in pairwise(cuts) if start < end]
     return ranges
 
 

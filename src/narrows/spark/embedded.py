@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import as_file, files
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -26,12 +28,34 @@ _SETTINGS = {
 }
 
 
-def embedded_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
+    """Starts Spark in this process; what it has to say goes to the log file."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master or "local[*]")
     for key, value in {**_SETTINGS, **conf}.items():
         builder = builder.config(key, value)
-    with as_file(files("narrows.spark").joinpath("log4j2.properties")) as log:
-        option = f"-Dlog4j2.configurationFile=file:{log} -XX:+UseParallelGC"
-        return builder.config("spark.driver.extraJavaOptions", option).getOrCreate()
+    with as_file(files("narrows.spark").joinpath("log4j2.properties")) as settings:
+        option = f"-Dlog4j2.configurationFile=file:{settings} -XX:+UseParallelGC"
+        builder = builder.config("spark.driver.extraJavaOptions", option)
+        with _errors_to(log):
+            return builder.getOrCreate()
+
+
+@contextmanager
+def _errors_to(log: Path) -> Iterator[None]:
+    """Lets the JVM that is started in this block write its remarks into a file.
+
+    A process gives its children the standard error it has at that moment, and the JVM has things to
+    say there that no setting can silence. Nothing is lost: they are in the file.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)

@@ -50,7 +50,7 @@ def connect(
     """
     owned = spark is None
     return Session(
-        spark or embedded_session(master, conf or {}),
+        spark or embedded_session(master, conf or {}, Path(state) / "spark.log"),
         state=StateFolder(state),
         pruning=pruning,
         catalog=catalog or Catalog(),

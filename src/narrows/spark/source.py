@@ -84,7 +84,7 @@ class _TableReader(_Reader, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         # Spark calls read() even for no partitions, so there is always one, maybe empty.
-        return self._split(list_files(self.spec.path)) or [_Ranges([])]
+        return self._split(list_files(self.spec.path, missing_ok=True)) or [_Ranges([])]
 
 
 class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -110,7 +110,7 @@ class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow
         return {"entry": -1}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._until = list_files(self.spec.path)
+        self._until = list_files(self.spec.path, missing_ok=True)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         # The limits are ours (they combine files and bytes), so Spark need not know them.
@@ -121,7 +121,9 @@ class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow
         if self.log.last() > taken:
             # After a crash: an entry that Spark did not journal is given again, as it was.
             return {"entry": taken + 1}
-        candidates = self._until if self._until is not None else list_files(self.spec.path)
+        candidates = self._until
+        if candidates is None:
+            candidates = list_files(self.spec.path, missing_ok=True)
         files, size = (
             self.spec.limit("max_files_per_trigger"),
             self.spec.limit("max_bytes_per_trigger"),

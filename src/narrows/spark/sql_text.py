@@ -146,7 +146,8 @@ class SparkSql:
             self._variables[parameter.id] = Typed(name, dtype)
             names.append(name)
         body = self.typed(expr.body)
-        return Typed(f"({', '.join(names)}) -> {body.text}", body.dtype)
+        left = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        return Typed(f"{left} -> {body.text}", body.dtype)
 
     def _call_text(self, call: Call, args: Sequence[str]) -> str:
         function = call.function

@@ -1,0 +1,61 @@
+"""The data of the benchmarks: NDJSON of some 1.6 kB a document, 43 columns and a 20-element list."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+COLUMNS = 42
+"""Scalar columns c0 to c41, of alternating types; with `b` these are 43."""
+ITEMS = 20
+_KINDS = 2_000
+
+
+def schema(extra: int = 0) -> str:
+    """The schema as DDL; `extra` adds columns that are in no document."""
+    types = ("BIGINT", "STRING", "DOUBLE")
+    scalars = [f"c{i} {types[i % 3]}" for i in range(COLUMNS)]
+    nested = "b STRUCT<c: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>"
+    return ", ".join([*scalars, nested, *(f"extra{i} STRING" for i in range(extra))])
+
+
+def _document(chance: random.Random) -> str:
+    body: dict[str, object] = {}
+    for i in range(1, COLUMNS):
+        match i % 3:
+            case 0:
+                body[f"c{i}"] = chance.randrange(10**9)
+            case 1:
+                body[f"c{i}"] = f"value-{chance.randrange(10**6)}"
+            case _:
+                body[f"c{i}"] = round(chance.random() * 1000, 3)
+    items = [
+        {"x": chance.randrange(10**6), "y": f"y{chance.randrange(1000)}"} for _ in range(ITEMS)
+    ]
+    body["b"] = {"c": chance.randrange(1000), "items": items}
+    return json.dumps(body, separators=(",", ":"))[1:]
+
+
+def write(folder: Path, megabytes: int, files: int = 8) -> int:
+    """Writes so much data, unless it is there already; answers with the number of bytes."""
+    marker = folder / f"_{megabytes}MB"
+    if not marker.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.json"):
+            old.unlink()
+        chance = random.Random(11)
+        bodies = [_document(chance).encode() for _ in range(_KINDS)]
+        share = megabytes * 1_000_000 // files
+        number = 0
+        for part in range(files):
+            with (folder / f"wide-{part}.json").open("wb") as file:
+                written = 0
+                while written < share:
+                    lines = []
+                    for _ in range(1000):
+                        lines.append(b'{"c0":%d,' % number + bodies[number % _KINDS] + b"\n")
+                        number += 1
+                    written += file.write(b"".join(lines))
+        marker.touch()
+    return sum(path.stat().st_size for path in folder.glob("*.json"))

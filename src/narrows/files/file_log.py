@@ -1,0 +1,281 @@
+"""Which files a stream has taken, and in which portion.
+
+Spark keeps an offset for every micro-batch. If it were a list of files it would grow with the
+folder; here it is one number, the entry of this log up to which files have been taken.
+
+The log is a folder of files, each with the entries from one number to another:
+
+    000000000000-000000000099.files     entries 0 to 99, merged
+    000000000100-000000000100.files     entry 100
+    000000000101-000000000101.files     entry 101
+
+Every 100 entries are merged into one file, every 100 of these into one, and so on: 100 000 entries
+are some hundred files, and an entry is rewritten as many times as its number has pairs of digits.
+(One snapshot of everything would rewrite a million files over and over.)
+
+A file appears by a rename and is never changed, so a crash leaves the log as it was before or
+after. Merging writes the merged file first and removes its parts then: parts that are still there
+are known by their numbers. Each file begins with a checksum of the rest. One process writes, see
+the lock of the state folder; any number may read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from narrows.errors import Code, NarrowsError, fail
+from narrows.files.atomic import sweep, sync_folder, write_atomically
+from narrows.files.listing import FileEntry
+
+FANOUT = 100
+EMPTY = -1
+"""The number of the last entry when there is none."""
+
+_MAGIC = "narrows-files-1"
+_SUFFIX = ".files"
+_ATTEMPTS = 10
+
+_File = tuple[str, int, int]
+"""A `FileEntry` as it is written: of a million of them at the start only the paths are needed."""
+
+
+class _Segment(NamedTuple):
+    """A file of the log: entries `first` to `last`. Ordered so that a whole precedes its parts."""
+
+    first: int
+    minus_last: int
+
+    @property
+    def last(self) -> int:
+        return -self.minus_last
+
+    @property
+    def name(self) -> str:
+        return f"{self.first:012d}-{self.last:012d}{_SUFFIX}"
+
+
+class FileLog:
+    """The log in a folder, which need not exist yet. The paths taken are held in memory."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, fanout: int = FANOUT) -> None:
+        self._folder = Path(folder)
+        self._fanout = fanout
+        self._segments: list[_Segment] = []
+        self._seen: set[str] = set()
+        self._newest: tuple[int, list[FileEntry]] = (EMPTY, [])
+        self._read: tuple[_Segment, list[bytes]] | None = None
+        self._known = False
+        """Is what is in memory what is on the disk? Not after a failed write: one looks again."""
+        self._swept = False
+
+    def last(self) -> int:
+        """The number of the last entry; -1 when there is none."""
+        self._load()
+        return self._last
+
+    def entries(self, after: int, upto: int) -> list[FileEntry]:
+        """The files of the entries after the one and up to the other, in the order of admission."""
+        self._load()
+        if upto > self._last:
+            self._known = False  # somebody else may have written since
+            self._load()
+        if upto > self._last:
+            raise fail(
+                Code.UNREADABLE_FILE,
+                f"the log of files taken in `{self._folder}` ends at entry {self._last},"
+                f" but the checkpoint has come to entry {upto}",
+                None,
+                "the checkpoint and the log belong together: restore both, or remove both",
+            )
+        return [file for number in range(after + 1, upto + 1) for file in self._entry(number)]
+
+    def admit(
+        self,
+        candidates: Iterable[FileEntry],
+        max_files: int | None = None,
+        max_bytes: int | None = None,
+    ) -> int:
+        """Takes files that were not taken before, in the order given, as one new entry.
+
+        The limits hold but for the first file, for a file larger than `max_bytes` must be taken
+        some day. A file is known by its path: one that is written anew is not taken again.
+        Returns the number of the last entry, which is the old one when there is nothing new.
+        """
+        self._load()
+        taken = self._choose(candidates, max_files, max_bytes)
+        if not taken:
+            return self._last
+        number = self._last + 1
+        segment = _Segment(number, -number)
+        self._prepare(segment)
+        line = json.dumps([number, [[f.path, f.size, f.mtime_ms] for f in taken]]) + "\n"
+        self._known = False
+        self._write(segment, line.encode("ascii"))
+        self._segments.append(segment)
+        self._seen.update(file.path for file in taken)
+        self._newest = (number, taken)
+        self._merge(number)
+        self._known = True
+        return number
+
+    @property
+    def _last(self) -> int:
+        return self._segments[-1].last if self._segments else EMPTY
+
+    def _choose(
+        self, candidates: Iterable[FileEntry], max_files: int | None, max_bytes: int | None
+    ) -> list[FileEntry]:
+        taken: dict[str, FileEntry] = {}
+        size = 0
+        for file in candidates:
+            if file.path in self._seen or file.path in taken:
+                continue
+            size += file.size
+            if taken and (
+                (max_files is not None and len(taken) >= max_files)
+                or (max_bytes is not None and size > max_bytes)
+            ):
+                break
+            taken[file.path] = file
+        return list(taken.values())
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        if self._known:
+            return
+        for attempt in range(_ATTEMPTS):
+            self._segments = _cover(_segments_in(self._folder), self._folder)
+            try:
+                self._seen = {
+                    path
+                    for segment in self._segments
+                    for number, line in enumerate(self._lines(segment), segment.first)
+                    for path, _, _ in self._parsed(segment, number, line)
+                }
+                break
+            except FileNotFoundError:  # merged between our looking and reading
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        self._known = True
+
+    def _entry(self, number: int) -> list[FileEntry]:
+        if number == self._newest[0]:
+            return self._newest[1]
+        if not self._read or not self._read[0].first <= number <= self._read[0].last:
+            # Entries are asked for one after the other: keep what was read for the next.
+            try:
+                self._read = self._segment_of(number)
+            except FileNotFoundError:  # the writer, if that is not us, has merged it
+                self._known = False
+                self._load()
+                self._read = self._segment_of(number)
+        segment, lines = self._read
+        return [FileEntry(*f) for f in self._parsed(segment, number, lines[number - segment.first])]
+
+    def _segment_of(self, number: int) -> tuple[_Segment, list[bytes]]:
+        segment = next(s for s in self._segments if s.first <= number <= s.last)
+        return segment, self._lines(segment)
+
+    def _lines(self, segment: _Segment) -> list[bytes]:
+        """The lines of a segment, one for each of its entries."""
+        path = self._folder / segment.name
+        try:
+            head, _, body = path.read_bytes().partition(b"\n")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _corrupt(path, error) from error
+        lines = body.splitlines(keepends=True)
+        if head != _head(body) or len(lines) != segment.last - segment.first + 1:
+            raise _corrupt(path, "it is not what was written")
+        return lines
+
+    def _parsed(self, segment: _Segment, number: int, line: bytes) -> list[_File]:
+        try:
+            found, files = json.loads(line)
+        except ValueError as error:
+            raise _corrupt(self._folder / segment.name, error) from error
+        if found != number:
+            raise _corrupt(self._folder / segment.name, f"entry {found} where {number} should be")
+        return cast("list[_File]", files)
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def _prepare(self, segment: _Segment) -> None:
+        if not self._swept:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            sweep(self._folder)
+            self._remove(set(_segments_in(self._folder)) - set(self._segments))
+            self._swept = True
+        if (self._folder / segment.name).exists():
+            message = f"somebody else writes to the log of files taken in `{self._folder}`"
+            raise fail(Code.STATE_IN_USE, message, None, "run one process on a state folder")
+
+    def _write(self, segment: _Segment, body: bytes) -> None:
+        write_atomically(self._folder / segment.name, _head(body) + b"\n" + body)
+
+    def _merge(self, number: int) -> None:
+        """Merges the last entries when their number is round: as many as it has round digits."""
+        count = 1
+        while (number + 1) % (count * self._fanout) == 0:
+            count *= self._fanout
+        parts = [segment for segment in self._segments if segment.first > number - count]
+        if len(parts) < 2:
+            return
+        merged = _Segment(parts[0].first, -number)
+        self._write(merged, b"".join(line for part in parts for line in self._lines(part)))
+        self._segments = [*self._segments[: -len(parts)], merged]
+        self._remove(parts)
+
+    def _remove(self, segments: Iterable[_Segment]) -> None:
+        for segment in segments:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._folder / segment.name)
+        sync_folder(self._folder)
+
+
+def _segments_in(folder: Path) -> list[_Segment]:
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    segments = []
+    for name in names:
+        first, _, last = name.removesuffix(_SUFFIX).partition("-")
+        if name.endswith(_SUFFIX) and first.isdecimal() and last.isdecimal():
+            segments.append(_Segment(int(first), -int(last)))
+    return sorted(segments)
+
+
+def _cover(segments: Sequence[_Segment], folder: Path) -> list[_Segment]:
+    """The segments that make up the log, without those that have been merged into another."""
+    cover: list[_Segment] = []
+    last = EMPTY
+    for segment in segments:
+        if segment.last <= last:
+            continue
+        if segment.first != last + 1:
+            raise _corrupt(folder, f"the entries {last + 1} to {segment.first - 1} are missing")
+        cover.append(segment)
+        last = segment.last
+    return cover
+
+
+def _head(body: bytes) -> bytes:
+    return f"{_MAGIC} {zlib.crc32(body):08x}".encode("ascii")
+
+
+def _corrupt(path: Path, reason: object) -> NarrowsError:
+    return fail(
+        Code.UNREADABLE_FILE,
+        f"the log of files taken is damaged: `{path}`: {reason}",
+        None,
+        "restore the state folder from a backup, or start the pipeline anew with `narrows reset`",
+    )

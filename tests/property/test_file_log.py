@@ -1,0 +1,144 @@
+"""The log of files taken survives a crash between any two system calls."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from narrows.files.atomic import is_temporary
+from narrows.files.file_log import FileLog
+from narrows.files.listing import FileEntry
+
+CALLS = ("open", "write", "fsync", "close", "replace", "unlink", "mkdir")
+
+
+class Crash(BaseException):
+    """Not an `Exception`: a dead process cleans nothing up."""
+
+
+@contextmanager
+def crash_at(step: int | None, torn: bool) -> Iterator[None]:
+    """Ends the process, as it were, before the system call with this number.
+
+    A write may get half of its bytes out before that.
+    """
+    count = 0
+    dead = False
+    real = {name: getattr(os, name) for name in CALLS}
+
+    def wrapped(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal count, dead
+            if dead:
+                # `finally` blocks of the dead: nothing happens but that descriptors are closed.
+                return real[name](*args, **options) if name == "close" else None
+            if count == step:
+                dead = True
+                if torn and name == "write":
+                    real[name](args[0], bytes(args[1])[: len(args[1]) // 2])
+                raise Crash
+            count += 1
+            return real[name](*args, **options)
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, wrapped(name))
+    try:
+        yield
+    finally:
+        for name, function in real.items():
+            setattr(os, name, function)
+
+
+def entry(number: int) -> FileEntry:
+    return FileEntry(f"/data/{number:03}", size=number % 5, mtime_ms=number)
+
+
+def read(folder: Path) -> list[list[FileEntry]]:
+    log = FileLog(folder, fanout=3)
+    return [log.entries(number - 1, number) for number in range(log.last() + 1)]
+
+
+def test_every_step(tmp_path: Path) -> None:
+    """An entry that also merges, and sweeps what the last crash left, cut off at every call."""
+    step = 0
+    crashed = True
+    while crashed:
+        for torn in (False, True):
+            folder = tmp_path / f"{step}-{torn}"
+            log = FileLog(folder, fanout=3)
+            for number in range(8):
+                log.admit([entry(number)])
+            (folder / ".old.tmp").touch()
+            before = [[entry(number)] for number in range(8)]
+            try:
+                with crash_at(step, torn):
+                    FileLog(folder, fanout=3).admit([entry(7), entry(8)])
+                crashed = False
+            except Crash:
+                pass
+            after = [*before, [entry(8)]]
+            assert read(folder) in (before, after) if crashed else read(folder) == after
+            FileLog(folder, fanout=3).admit([entry(8), entry(9)])
+            assert [file for files in read(folder) for file in files] == list(map(entry, range(10)))
+            assert not any(is_temporary(name) for name in os.listdir(folder))
+        step += 1
+    assert step > 20  # there was something to cut off
+
+
+actions = st.tuples(
+    st.lists(st.integers(0, 40), max_size=12),
+    st.one_of(st.none(), st.integers(1, 4)),
+    st.one_of(st.none(), st.integers(0, 10)),
+    st.one_of(st.none(), st.integers(0, 25)),
+    st.booleans(),
+)
+
+
+def chosen(
+    candidates: Sequence[FileEntry], seen: set[str], max_files: int | None, max_bytes: int | None
+) -> list[FileEntry]:
+    fresh = [f for n, f in enumerate(candidates) if f.path not in seen and f not in candidates[:n]]
+    fitting = [
+        n
+        for n in range(1, len(fresh) + 1)
+        if n == 1
+        or (
+            (max_files is None or n <= max_files)
+            and (max_bytes is None or sum(f.size for f in fresh[:n]) <= max_bytes)
+        )
+    ]
+    return fresh[: max(fitting, default=0)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(actions, min_size=1, max_size=25))
+def test_entries_never_change_and_no_file_comes_twice(script: list[Any]) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root, "log")
+        log = FileLog(folder, fanout=3)
+        model: list[list[FileEntry]] = []
+        for numbers, max_files, max_bytes, crash, torn in script:
+            candidates = [entry(number) for number in numbers]
+            seen = {file.path for files in model for file in files}
+            taken = chosen(candidates, seen, max_files, max_bytes)
+            following = [*model, taken] if taken else model
+            try:
+                with crash_at(crash, torn):
+                    assert log.admit(candidates, max_files, max_bytes) == len(following) - 1
+                model = following
+            except Crash:
+                found = read(folder)
+                assert found in (model, following)
+                model = found
+                log = FileLog(folder, fanout=3)
+            assert log.last() == len(model) - 1
+            assert read(folder) == model

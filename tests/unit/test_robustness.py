@@ -1,0 +1,540 @@
+"""Whatever the text: an error that a user can read, or a plan. Never anything else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import narrows
+from narrows.errors import Code, NarrowsError
+from support.golden import CATALOG, all_blocks, golden_catalog
+
+MEGABYTE = 1_000_000
+
+
+@cache
+def _catalog() -> narrows.Catalog:
+    return golden_catalog()
+
+
+def _plan(sql: str) -> NarrowsError | narrows.Plan:
+    """The plan, explained in every format, or the error, rendered."""
+    try:
+        plan = narrows.plan(sql, _catalog())
+        for format in ("text", "json", "mermaid"):
+            assert plan.explain(format=format)
+    except NarrowsError as error:
+        assert str(error).startswith("error[")
+        return error
+    return plan
+
+
+def _execute(sql: str) -> NarrowsError | None:
+    try:
+        narrows.Catalog().execute(sql, "some.sql")
+    except NarrowsError as error:
+        assert str(error).startswith("error[")
+        return error
+    return None
+
+
+def _refused(sql: str) -> NarrowsError:
+    error = _execute(sql)
+    assert error is not None, "accepted"
+    return error
+
+
+@pytest.fixture(autouse=True)
+def _recursion_limit_is_kept() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    yield
+    assert sys.getrecursionlimit() == before
+
+
+# --- nothing, and next to nothing -----------------------------------------------------------------
+
+EMPTY = [
+    "",
+    " ",
+    "\n\n\t",
+    ";",
+    ";;;\n;",
+    "-- only a comment",
+    "/* one */ -- two\n/* three */",
+    "\ufeff",
+]
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_a_text_without_statements_does_nothing(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "empty.sql"
+    file.write_text(text, "utf-8")
+    assert narrows.Catalog().load(file) == []
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_a_text_without_a_query_is_refused(text: str) -> None:
+    error = _plan(text)
+    assert isinstance(error, NarrowsError)
+    assert error.code is Code.SYNTAX_ERROR
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"SELECT \xe4", bytes(range(256))])
+def test_a_file_that_is_no_text(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "binary.sql"
+    file.write_bytes(content)
+    with pytest.raises(NarrowsError, match="cannot read") as raised:
+        narrows.Catalog().load(file)
+    assert raised.value.code is Code.UNREADABLE_FILE
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing.sql"):
+        with pytest.raises(NarrowsError, match="cannot read") as raised:
+            narrows.Catalog().load(path)
+        assert raised.value.code is Code.UNREADABLE_FILE
+
+
+# --- malformed statements -------------------------------------------------------------------------
+
+MALFORMED = [
+    "CREATE",
+    "CREATE STREAM",
+    "CREATE STREAM s",
+    "CREATE STREAM s (",
+    "CREATE STREAM s ()",
+    "CREATE STREAM s (,)",
+    "CREATE STREAM s (a)",
+    "CREATE STREAM s (a INT,)",
+    "CREATE STREAM s (a INT b INT)",
+    "CREATE STREAM s (a INT) WITH",
+    "CREATE STREAM s (a INT) WITH (",
+    "CREATE STREAM s (a INT) WITH ()",
+    "CREATE STREAM s (a INT) WITH (=)",
+    "CREATE STREAM s (a INT) WITH (connector)",
+    "CREATE STREAM s (a INT) WITH (connector =)",
+    "CREATE STREAM s (a INT) WITH (connector = 'file' path = 'p')",
+    "CREATE STREAM s (a INT) WITH (connector = 'file',)",
+    "CREATE STREAM s (a INT) WITH ('connector' = 'file', 'path' = 'p')",
+    "CREATE STREAM s (a INT) WITH (connector = 'file', path = NULL)",
+    "CREATE STREAM s (a INT) WITH (connector = 'file', path = -)",
+    "CREATE STREAM s (a INT) WITH (connector = 'file', path = 1 + 1)",
+    "CREATE STREAM s (a INT) WITH (connector = 'file', path = 'p') AND MORE",
+    "CREATE STREAM s (a ARRAY)",
+    "CREATE STREAM s (a ARRAY<>)",
+    "CREATE STREAM s (a ARRAY<INT)",
+    "CREATE STREAM s (a ARRAY<INT>>)",
+    "CREATE STREAM s (a MAP<INT>)",
+    "CREATE STREAM s (a MAP<INT, >)",
+    "CREATE STREAM s (a STRUCT<b>)",
+    "CREATE STREAM s (a STRUCT<b: >)",
+    "CREATE STREAM s (a STRUCT<: INT>)",
+    "CREATE STREAM s (a DECIMAL())",
+    "CREATE STREAM s (a DECIMAL(x))",
+    "CREATE STREAM s (a DECIMAL(10, 20))",
+    "CREATE STREAM s (a DECIMAL(0))",
+    "CREATE STREAM s (a VARCHAR(x))",
+    "CREATE STREAM s (1 INT)",
+    "CREATE STREAM s ('a' INT)",
+    "CREATE STREAM 's' (a INT)",
+    "CREATE STREAM 1.5 (a INT)",
+    "CREATE STREAM a.b (a INT)",
+    "CREATE OR STREAM s (a INT)",
+    "CREATE STREAM IF EXISTS s (a INT)",
+    "CREATE STREAM s (a INT) AS SELECT 1",
+    "CREATE TABLE t AS SELECT 1",
+    "CREATE VIEW v AS SELECT 1",
+    "CREATE SINK",
+    "CREATE SINK s (a INT) WITH (connector = 'console')",
+    "CREATE PIPELINE p",
+    "CREATE PIPELINE p AS SELECT 1",
+    "CREATE PIPELINE p INTO AS SELECT 1",
+    "CREATE PIPELINE p INTO s, AS SELECT 1",
+    "CREATE PIPELINE p INTO s SELECT 1",
+    "CREATE PIPELINE p INTO s AS",
+    "CREATE PIPELINE p INTO s AS DROP STREAM s",
+    "DROP",
+    "DROP STREAM",
+    "DROP s",
+    "DROP STREAM IF s",
+    "SHOW",
+    "SHOW STREAM",
+    "SHOW EVERYTHING",
+    "DESCRIBE",
+    "DESCRIBE STREAM",
+    "DESCRIBE STREAM a b",
+    "EXPLAIN",
+    "EXPLAIN EXPLAIN SELECT 1",
+    "EXPLAIN LOGICAL PHYSICAL SELECT 1",
+    "EXPLAIN PIPELINE",
+    "EXPLAIN SHARED",
+    "START",
+    "START p",
+    "STOP PIPELINE",
+    "INSERT INTO s VALUES (1)",
+    "UPDATE s SET a = 1",
+    "GRANT ALL ON s TO me",
+    "hello world",
+    "42",
+    "'text'",
+    "(",
+    ")",
+    "((SELECT 1)",
+    "SELECT",
+    "SELECT FROM",
+    "SELECT FROM WHERE",
+    "SELECT , FROM s",
+    "SELECT * FROM",
+    "SELECT * FROM s WHERE",
+    "SELECT * FROM s GROUP",
+    "SELECT * FROM s GROUP BY",
+    "SELECT * FROM s ORDER BY",
+    "SELECT * FROM s LIMIT",
+    "SELECT * FROM s LIMIT -1",
+    "SELECT * FROM s LIMIT 'x'",
+    "SELECT a b c d FROM s",
+    "SELECT a AS FROM s",
+    "SELECT a[] FROM s",
+    "SELECT a[ FROM s",
+    "SELECT a-> FROM s",
+    "SELECT ->a FROM s",
+    "SELECT a..b FROM s",
+    "SELECT f( FROM s",
+    "SELECT f(,) FROM s",
+    "SELECT CASE FROM s",
+    "SELECT CASE END FROM s",
+    "SELECT CASE WHEN a FROM s",
+    "SELECT CAST(a) FROM s",
+    "SELECT CAST(a AS) FROM s",
+    "SELECT a IN FROM s",
+    "SELECT a BETWEEN 1 FROM s",
+    "SELECT 1 FROM s JOIN",
+    "SELECT 1 FROM s LATERAL VIEW",
+    "SELECT 1 FROM s UNION",
+    "WITH x AS SELECT 1",
+    "VALUES",
+    "FROM",
+]
+
+
+@pytest.mark.parametrize("sql", MALFORMED)
+def test_malformed_statements_are_refused(sql: str) -> None:
+    _refused(sql)
+
+
+@pytest.mark.parametrize("sql", MALFORMED)
+def test_malformed_statements_are_no_queries(sql: str) -> None:
+    assert isinstance(_plan(sql), NarrowsError)
+
+
+@pytest.mark.parametrize("quote", ["'", '"', "`", "/*", "r'", "'\\'"])
+@pytest.mark.parametrize("before", ["SELECT ", "SELECT a FROM ", "CREATE STREAM s (", ""])
+def test_unclosed_quotes(before: str, quote: str) -> None:
+    error = _refused(f"{before}{quote}abc")
+    assert error.code is Code.SYNTAX_ERROR
+    assert isinstance(_plan(f"{before}{quote}abc"), NarrowsError)
+
+
+ODD_CHARACTERS = ["\0", "\x01", "\x7f", "\u200b", "\u2028", "\ud800", "\U0001f600", "é", "\r", "\\"]
+
+
+@pytest.mark.parametrize("odd", ODD_CHARACTERS)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a{} FROM stream_4",
+        "SELECT {}a FROM stream_4",
+        "SELECT a FROM stream_4{}",
+        "SELECT a {} FROM stream_4",
+        "SELECT '{}' FROM stream_4",
+        "SELECT a AS `{}` FROM stream_4",
+        "SELECT `{}` FROM stream_4",
+        "SELECT a -- {}\nFROM stream_4",
+        "{}",
+    ],
+)
+def test_odd_characters(sql: str, odd: str) -> None:
+    _plan(sql.format(odd))
+
+
+@pytest.mark.parametrize("odd", ODD_CHARACTERS)
+def test_odd_characters_in_statements(odd: str) -> None:
+    for sql in ("CREATE STREAM s{} (a INT)", "CREATE STREAM `{}` (`{}` INT)", "CREATE{} STREAM"):
+        _execute(sql.replace("{}", odd))
+
+
+# --- very large -----------------------------------------------------------------------------------
+
+_TEXT = "x" * 100
+_NUMBER = "1234567890" * 9
+
+LARGE = {
+    "in list": f"SELECT a FROM stream_4 WHERE a IN ({f"'{_TEXT}', " * 9_700} 1)",
+    "and chain": f"SELECT a FROM stream_4 WHERE {f"a <> '{_TEXT}' AND " * 8_900} true",
+    "or chain": f"SELECT a FROM stream_4 WHERE {f"a = '{_TEXT}' OR " * 9_000} a = 1",
+    "plus chain": f"SELECT {f'{_NUMBER} + ' * 10_800} a FROM stream_4",
+    "concat chain": f"SELECT {f"'{_TEXT}' || " * 9_500} a FROM stream_4",
+    "string": f"SELECT '{'x' * MEGABYTE}' FROM stream_4",
+    "name": f"SELECT {'x' * MEGABYTE} FROM stream_4",
+    "quoted name": f"SELECT `{'x' * MEGABYTE}` FROM stream_4",
+    "comment": f"SELECT a /* {'x' * MEGABYTE} */ FROM stream_4",
+    "blanks": f"SELECT a {' ' * MEGABYTE} FROM stream_4",
+    "select list": f"SELECT {f"'{_TEXT}', " * 9_700} a FROM stream_4",
+    "arguments": f"SELECT coalesce({f"'{_TEXT}', " * 9_700} a) FROM stream_4",
+    "case": f"SELECT CASE {f"WHEN a = 1 THEN '{_TEXT}' " * 8_100} END FROM stream_4",
+    "error at the end": f"SELECT {f"'{_TEXT}', " * 9_700} zz FROM stream_4",
+    "one line of brackets": f"SELECT a FROM stream_4 WHERE {'(' * MEGABYTE}",
+}
+
+
+@pytest.mark.parametrize("sql", LARGE.values(), ids=LARGE)
+def test_a_query_of_a_megabyte(sql: str) -> None:
+    assert len(sql) >= MEGABYTE
+    result = _plan(sql)
+    if isinstance(result, NarrowsError):
+        assert len(str(result)) < 3_000, "the error shows the place, not the whole query"
+
+
+def test_a_string_of_a_hundred_thousand_characters() -> None:
+    text = "y" * 100_000
+    plan = _plan(f"SELECT labels['{text}'] FROM maps")
+    assert isinstance(plan, narrows.Plan)
+    assert text in plan.explain("logical")
+
+
+@pytest.mark.parametrize("digits", [10, 20, 100, 5_000])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {} FROM stream_4",
+        "SELECT -{} FROM stream_4",
+        "SELECT 0.{} FROM stream_4",
+        "SELECT {}e{} FROM stream_4",
+        "SELECT nums[{}] FROM deep",
+        "SELECT a FROM stream_4 LIMIT {}",
+        "SELECT a FROM stream_4 ORDER BY {}",
+        "SELECT a FROM stream_4 GROUP BY {}",
+        "SELECT element_at(nums, {}) FROM deep",
+        "SELECT {} + {} FROM stream_4",
+    ],
+)
+def test_long_numbers(sql: str, digits: int) -> None:
+    _plan(sql.replace("{}", "7" * digits))
+
+
+@pytest.mark.parametrize("digits", [10, 5_000])
+def test_long_numbers_in_statements(digits: int) -> None:
+    number = "7" * digits
+    _refused(f"CREATE STREAM s (a DECIMAL({number}))")
+    _refused(f"CREATE STREAM s (a INT) WITH (connector = {number})")
+    _refused(f"CREATE STREAM s (a INT) WITH (connector = -{number}.{number})")
+
+
+# --- very deep ------------------------------------------------------------------------------------
+
+DEEP = {
+    "parentheses": ("(", "a", ")"),
+    "brackets": ("nums[", "0", "]"),
+    "case": ("CASE WHEN a > 0 THEN ", "1", " END"),
+    "case condition": ("CASE WHEN ", "true", " THEN true END"),
+    "not": ("NOT ", "true", ""),
+    "minus": ("- ", "a", ""),
+    "tilde": ("~ ", "a", ""),
+    "calls": ("upper(", "a", ")"),
+    "coalesce": ("coalesce(", "a", ", 1)"),
+    "stateful calls": ("lag(", "a", ")"),
+    "aggregates": ("sum(", "a", ")"),
+    "cast": ("CAST(", "a", " AS INT)"),
+    "lambdas": ("transform(nums, x -> ", "1", ")"),
+    "plus": ("1 + ", "a", ""),
+    "plus on the right": ("1 + (", "a", ")"),
+    "comparisons": ("1 = ", "a", ""),
+    "and": ("a AND ", "a", ""),
+    "and or": ("a AND a OR ", "a", ""),
+    "is null": ("", "a", " IS NULL"),
+    "like": ("", "a", " LIKE 'x'"),
+    "in": ("", "a", " IN (1)"),
+    "between": ("a BETWEEN 1 AND ", "1", ""),
+    "fields": ("", "p", "->q"),
+    "dots": ("", "p", ".q"),
+    "elements": ("", "m", "[0]"),
+    "casts after": ("", "a", "::INT"),
+    "subqueries": ("(SELECT ", "a", " FROM deep)"),
+    "at time zone": ("", "a", " AT TIME ZONE 'x'"),
+    "collate": ("", "a", " COLLATE x"),
+    "interval": ("INTERVAL ", "1", " DAY"),
+}
+
+
+@pytest.mark.parametrize("depth", [10, 150, 1_000])
+@pytest.mark.parametrize("shape", DEEP.values(), ids=DEEP)
+def test_deep_nesting(shape: tuple[str, str, str], depth: int) -> None:
+    before, middle, after = shape
+    _plan(f"SELECT {before * depth}{middle}{after * depth} FROM deep")
+
+
+@pytest.mark.parametrize("depth", [10, 1_000])
+@pytest.mark.parametrize(
+    ("before", "middle", "after"),
+    [("ARRAY<", "INT", ">"), ("STRUCT<a: ", "INT", ">"), ("MAP<INT, ", "INT", ">")],
+)
+def test_deeply_nested_types(before: str, middle: str, after: str, depth: int) -> None:
+    dtype = f"{before * depth}{middle}{after * depth}"
+    catalog = narrows.Catalog()
+    try:
+        catalog.execute(f"CREATE STREAM s (a {dtype}) WITH (connector = 'file', path = 'p')")
+        catalog.execute("DESCRIBE STREAM s")
+        narrows.plan("SELECT a FROM s", catalog).explain()
+        narrows.plan("SELECT a IS NULL FROM s", catalog).explain()
+    except NarrowsError as error:
+        assert error.code is Code.NESTED_TOO_DEEPLY
+
+
+def test_many_joins() -> None:
+    joins = "".join(f" JOIN t1 x{i} ON x{i}.id = x0.id" for i in range(1, 100))
+    plan = _plan(f"SELECT x99.a FROM t1 x0{joins}")
+    assert isinstance(plan, narrows.Plan)
+
+
+def test_many_joins_are_planned_or_refused() -> None:
+    _plan("SELECT 1 FROM t1 x0" + "".join(f" CROSS JOIN t1 x{i}" for i in range(1, 700)))
+
+
+def test_many_generators() -> None:
+    views = "".join(f" LATERAL VIEW explode(nums) t{i} AS x{i}" for i in range(50))
+    assert isinstance(_plan(f"SELECT x0, x49 FROM deep{views} WHERE x7 > 1"), narrows.Plan)
+
+
+# --- token soup -----------------------------------------------------------------------------------
+
+QUERIES = [block.sql for block in all_blocks() if block.sql.upper().startswith("SELECT")]
+STATEMENTS = [part.strip() for part in CATALOG.read_text("utf-8").split(";") if part.strip()]
+WORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "ON", "USING"),
+    *("LEFT", "FULL", "CROSS", "LATERAL VIEW", "AS", "DISTINCT", "CASE", "WHEN", "THEN", "END"),
+    *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "CAST", "OVER", "FILTER"),
+    *(
+        "PARTITION BY",
+        "EXCEPT",
+        "UNION ALL",
+        "WITH",
+        "INTERVAL",
+        "ARRAY",
+        "STRUCT",
+        "MAP",
+        "EXISTS",
+    ),
+    *(
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "<",
+        ">",
+        ",",
+        ".",
+        ";",
+        ":",
+        "::",
+        "->",
+        "->>",
+        "=>",
+        "=",
+        "*",
+    ),
+    *(
+        "+",
+        "-",
+        "/",
+        "%",
+        "||",
+        "|",
+        "&",
+        "^",
+        "~",
+        "!",
+        "?",
+        "@",
+        "$",
+        "#",
+        "<=>",
+        "<<",
+        ">>",
+        "\\",
+    ),
+    *("'", '"', "`", "--", "/*", "*/", "/*+", "'x'", "`a`", "0", "1", "1.5", "1e9", "99999999999"),
+    *(
+        "a",
+        "b",
+        "c",
+        "items",
+        "stream_4",
+        "stream_3",
+        "t1",
+        "deep",
+        "x",
+        "b->c",
+        "items[0]",
+        "t1.*",
+    ),
+    *("count(*)", "size(", "upper(", "transform(", "explode(", "lag(", "x ->", "(x, y) ->"),
+    *("tumblingwindow('ss', 10)", "window_start()", "CREATE", "STREAM", "DROP", "EXPLAIN", "SHOW"),
+)
+
+
+@st.composite
+def _mutated(draw: st.DrawFn, texts: list[str]) -> str:
+    """A text with a few pieces taken out, doubled, moved or replaced."""
+    pieces = draw(st.sampled_from(texts)).replace("(", " ( ").replace(",", " , ").split(" ")
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, max(0, len(pieces) - 1)))
+        match draw(st.integers(0, 4)):
+            case 0:
+                del pieces[place : place + 1]
+            case 1:
+                pieces.insert(place, draw(st.sampled_from(WORDS)))
+            case 2 if pieces:
+                pieces[place] = draw(st.sampled_from(WORDS))
+            case 3 if pieces:
+                pieces.insert(draw(st.integers(0, len(pieces))), pieces[place])
+            case _:
+                other = draw(st.sampled_from(texts)).split(" ")
+                pieces[place:] = other[draw(st.integers(0, len(other))) :]
+    return " ".join(pieces)
+
+
+@settings(max_examples=400, deadline=None)
+@given(_mutated(QUERIES))
+def test_mutated_queries(sql: str) -> None:
+    _plan(sql)
+
+
+@settings(max_examples=200, deadline=None)
+@given(_mutated(STATEMENTS))
+def test_mutated_statements(sql: str) -> None:
+    _execute(sql)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=20))
+def test_token_soup(words: list[str]) -> None:
+    soup = " ".join(words)
+    _plan(soup)
+    _plan(f"SELECT {soup} FROM stream_4")
+    _execute(soup)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=40))
+def test_any_text(text: str) -> None:
+    _plan(text)
+    _plan(f"SELECT {text} FROM stream_4")
+    _execute(f"CREATE STREAM {text}")
