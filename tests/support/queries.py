@@ -1,4 +1,4 @@
-"""A Hypothesis strategy for queries: SQL text that binds, over any schema.
+"""Random queries: SQL text that binds, over any schema.
 
 Every expression starts at a name and goes into its value, step by step, in all spellings. On the
 way it is wrapped into what hands its argument on (coalesce, CASE, constructors that are taken apart
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from random import Random
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ from narrows.schema import (
     is_nested,
     quoted,
 )
-from support.strategies import KEYS, Draw, literal, spelled
+from support.strategies import KEYS, Choose, literal, spelled
 
 SOURCE = "s"
 """The name of the one source that queries read."""
@@ -117,13 +118,10 @@ ENTRIES = ("{x}[{c}]", "{x}[{c}]", "element_at({x}, {c})", "try_element_at({x}, 
 
 
 class Writer:
-    """Writes random expressions. Every choice is drawn, so that failing queries shrink."""
+    """Writes random expressions. `one` takes one of several, and so makes every choice."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
-
-    def one(self, choices: Sequence[Any]) -> Any:
-        return self._draw(st.sampled_from(choices))
+    def __init__(self, one: Choose) -> None:
+        self.one = one
 
     # --- expressions ------------------------------------------------------------------------------
 
@@ -226,7 +224,7 @@ class Writer:
         match value.dtype:
             case Struct() as struct:
                 member = self.one(struct.fields)
-                name = spelled(self._draw, member.name, struct)
+                name = spelled(self.one, member.name, struct)
                 return Sql(f"{value.base}{self.one(('->', '.', ' -> '))}{name}", member.type)
             case Array():
                 return self._into_list(value, value.dtype, names, depth)
@@ -254,7 +252,7 @@ class Writer:
             case "fields":  # `items.x` is the list of all `x`
                 assert isinstance(element, Struct)
                 member = self.one(element.fields)
-                name = spelled(self._draw, member.name, element)
+                name = spelled(self.one, member.name, element)
                 return Sql(f"{value.base}.{name}", Array(member.type))
             case "filter":
                 inner, head = self._parameters(names, (element, INT), fewest=1)
@@ -321,7 +319,9 @@ class Writer:
     ) -> tuple[Names, str]:
         """The names inside a lambda, and its parameters as text. They may hide other names."""
         count = self.one(range(fewest or len(types), len(types) + 1))
-        chosen = self._draw(st.permutations(among))[:count]
+        chosen: list[str] = []
+        while len(chosen) < count:
+            chosen.append(self.one([name for name in among if name not in chosen]))
         text = ", ".join(chosen)
         inner = names.inside(dict(zip(chosen, types, strict=False)))
         return inner, f"({text})" if count > 1 else text
@@ -339,18 +339,25 @@ def _element(value: Sql) -> DataType:
 # --- queries --------------------------------------------------------------------------------------
 
 
-@st.composite
-def queries(draw: Draw, schema: Struct) -> str:
-    """`SELECT ... FROM s [WHERE ...]`."""
-    writer, names = Writer(draw), Names(_columns(schema))
-    outputs = [writer.output(names, 2).text for _ in range(writer.one((1, 2, 3)))]
+def queries(schema: Struct, relational: bool = False) -> st.SearchStrategy[str]:
+    """`SELECT ... FROM s [WHERE ...]`; if `relational`, with more clauses than these.
+
+    Written from a random seed. Hypothesis draws small examples most of the time, so that deep
+    expressions would be rare; but what comes from a seed does not shrink.
+    """
+    write = _write_relational if relational else _write
+    return st.integers(0, 2**32 - 1).map(lambda seed: write(schema, Writer(Random(seed).choice)))
+
+
+def _write(schema: Struct, writer: Writer) -> str:
+    names = Names(_columns(schema))
+    outputs = [writer.output(names, 3).text for _ in range(writer.one((1, 1, 2)))]
     return f"SELECT {_named(outputs)} FROM {SOURCE}{_where(writer, names)}"
 
 
-@st.composite
-def relational_queries(draw: Draw, schema: Struct) -> str:
-    """Queries with a join, LATERAL VIEW, GROUP BY, DISTINCT, or a stateful function."""
-    writer, names, source = Writer(draw), Names(_columns(schema)), SOURCE
+def _write_relational(schema: Struct, writer: Writer) -> str:
+    """With a join, LATERAL VIEW, GROUP BY, DISTINCT, or a stateful function."""
+    names, source = Names(_columns(schema)), SOURCE
     shape = writer.one(("lateral", "join", "stateful", "distinct", "group", "group"))
     if shape == "join":
         names = Names((*_columns(schema, "s."), *_columns(schema, "other.")))
@@ -361,7 +368,7 @@ def relational_queries(draw: Draw, schema: Struct) -> str:
         source += view
     if shape == "group":
         return _grouped(writer, names, source)
-    outputs = [writer.output(names, 1).text for _ in range(writer.one((1, 2, 3)))]
+    outputs = [writer.output(names, 2).text for _ in range(writer.one((1, 1, 2)))]
     if shape == "stateful":
         value = writer.value(names, 1)
         over = writer.one(("", " OVER (PARTITION BY k)"))
@@ -380,7 +387,7 @@ def _named(outputs: Sequence[str]) -> str:
 
 
 def _where(writer: Writer, names: Names) -> str:
-    return f" WHERE {writer.test(names, 2).text}" if writer.one((False, True)) else ""
+    return f" WHERE {writer.test(names, 2).text}" if writer.one(range(3)) == 2 else ""
 
 
 def _lateral_view(writer: Writer, names: Names) -> tuple[Names, str]:
@@ -410,8 +417,8 @@ def _grouped(writer: Writer, names: Names, source: str) -> str:
     where = _where(writer, names)
     keys = [writer.one(names.paths()) for _ in range(writer.one((0, 1, 2)))]
     outputs = [key.text for key in keys]
-    for _ in range(writer.one((1, 2, 3))):
-        value = writer.value(names, 1)
+    for _ in range(writer.one((1, 1, 2))):
+        value = writer.value(names, 2)
         x, dtype = value.text, value.dtype
         options = [Sql(f"count({x})", BIGINT), Sql(f"count(DISTINCT {x})", BIGINT)]
         options += [Sql(f"first({x})", dtype), Sql(f"collect_list({x})", Array(dtype))] * 2

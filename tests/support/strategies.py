@@ -7,7 +7,6 @@ are such as users have: some need backticks, some are words that SQL knows (`lis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -39,6 +38,8 @@ from narrows.schema import (
 )
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
+Choose = Callable[[Sequence[Any]], Any]
+"""Takes one of several: drawn by Hypothesis, which shrinks, or by a `Random`, which is fast."""
 
 NAMES = (
     *("a", "b", "c", "x", "y", "items", "A"),
@@ -58,34 +59,40 @@ KEYS: dict[DataType, tuple[Any, ...]] = {STRING: ("k", "a", "it's", ""), BIGINT:
 # --- types and values -----------------------------------------------------------------------------
 
 
-@cache
-def types(depth: int = 3) -> st.SearchStrategy[DataType]:
-    """Types nested at most this deep."""
-    scalars: st.SearchStrategy[DataType] = st.sampled_from(tuple(VALUES))
-    if depth == 0:
-        return scalars
-    inner = types(depth - 1)
-    maps = st.builds(Map, st.sampled_from(tuple(KEYS)), inner)
-    return st.one_of(scalars, structs(depth), st.builds(Array, inner), maps)
-
-
 @st.composite
-def structs(draw: Draw, depth: int = 3, max_size: int = 3) -> Struct:
-    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=max_size, unique=True))
-    return Struct(tuple(Field(name, draw(types(depth - 1))) for name in names))
+def types(draw: Draw, depth: int = 3) -> DataType:
+    """Types nested at most this deep."""
+    return make_type(lambda choices: draw(st.sampled_from(choices)), depth)
+
+
+def make_type(choose: Choose, depth: int) -> DataType:
+    """Two of three types are nested, where they may be."""
+    kinds = ("scalar", "struct", "list") * 3 + ("scalar", "map", "map")
+    match choose(kinds) if depth > 0 else "scalar":
+        case "struct":
+            return make_struct(choose, depth)
+        case "list":
+            return Array(make_type(choose, depth - 1))
+        case "map":
+            return Map(choose(tuple(KEYS)), make_type(choose, depth - 1))
+        case _:
+            return choose(tuple(VALUES))  # type: ignore[no-any-return]
+
+
+def make_struct(choose: Choose, depth: int, names: Sequence[str] = NAMES, most: int = 3) -> Struct:
+    chosen = dict.fromkeys(choose(names) for _ in range(choose(range(1, most + 1))))
+    return Struct(tuple(Field(name, make_type(choose, depth - 1)) for name in chosen))
 
 
 INDEX = Field("i", BIGINT)
 KEY = Field("k", STRING)
 
 
-def schemas() -> st.SearchStrategy[Struct]:
+@st.composite
+def schemas(draw: Draw) -> Struct:
     """Rows: a few random columns, one to use as an index and one to use as a key."""
-    return structs(depth=4, max_size=4).map(lambda row: Struct((INDEX, *row.fields, KEY)))
-
-
-Choose = Callable[[Sequence[Any]], Any]
-"""Takes one of several."""
+    row = make_struct(lambda choices: draw(st.sampled_from(choices)), depth=4, most=4)
+    return Struct((INDEX, *row.fields, KEY))
 
 
 def make_value(dtype: DataType, choose: Choose) -> Any:
@@ -189,33 +196,32 @@ class Path(NamedTuple):
 @st.composite
 def paths(draw: Draw, schema: Struct) -> Path:
     """`b->items[0]->x` and the like, in any spelling."""
-    column = draw(st.sampled_from(schema.fields))
-    path = Path(
-        spelled(draw, column.name, schema),
-        column.type,
-        lambda wanted: fields({column.name: wanted}),
-    )
-    for _ in range(draw(st.integers(0, 4))):
-        path = _longer(draw, path)
+
+    def choose(choices: Sequence[Any]) -> Any:
+        return draw(st.sampled_from(choices))
+
+    column = choose(schema.fields)
+    text = spelled(choose, column.name, schema)
+    path = Path(text, column.type, lambda wanted: fields({column.name: wanted}))
+    for _ in range(choose(range(5))):
+        path = _longer(path, choose)
     return path
 
 
-def _longer(draw: Draw, path: Path) -> Path:
+def _longer(path: Path, choose: Choose) -> Path:
     text, dtype, demand = path
-    if draw(st.integers(0, 3)) == 0:
+    if choose(range(4)) == 3:
         text = f"({text})"
     match dtype:
         case Struct(members):
-            member = draw(st.sampled_from(members))
-            arrow = draw(st.sampled_from(("->", ".", " -> ")))
-            name = member.name
-            text = f"{text}{arrow}{spelled(draw, name, dtype)}"
-            return Path(text, member.type, lambda wanted: demand(fields({name: wanted})))
+            name, inner = (member := choose(members)).name, member.type
+            text = f"{text}{choose(('->', '.', ' -> '))}{spelled(choose, name, dtype)}"
+            return Path(text, inner, lambda wanted: demand(fields({name: wanted})))
         case Array(element):
-            index = draw(st.integers(0, 5))
+            index = choose(range(6))
             return Path(f"{text}[{index}]", element, lambda w: demand(items({index: w})))
         case Map(key_type, value):
-            key = draw(st.sampled_from(KEYS[key_type]))
+            key = choose(KEYS[key_type])
             return Path(f"{text}[{literal(key)}]", value, lambda w: demand(keys({key: w})))
         case _:
             return path
@@ -225,11 +231,11 @@ def literal(value: str | int) -> str:
     return str(value) if isinstance(value, int) else "'" + value.replace("'", "\\'") + "'"
 
 
-def spelled(draw: Draw, name: str, among: Struct) -> str:
+def spelled(choose: Choose, name: str, among: Struct) -> str:
     """A name as a user may write it: in backticks where it needs them, in another case."""
-    if draw(st.integers(0, 5)) == 0 and len(among.find(name.upper())) == 1:
-        folded = [f for f in among if f.name.casefold() == name.casefold()]
-        name = name.upper() if len(folded) == 1 else name
-    if draw(st.integers(0, 5)) == 0:
+    same = [field for field in among if field.name.casefold() == name.casefold()]
+    if len(same) == 1 and choose(range(6)) == 5:
+        name = name.upper()
+    if choose(range(6)) == 5:
         return "`" + name.replace("`", "``") + "`"
     return quoted(name)

@@ -113,7 +113,7 @@ class FileLog:
             return self._last
         number = self._last + 1
         segment = _Segment(number, -number)
-        self._prepare(segment)
+        self._prepare()
         line = json.dumps([number, [[f.path, f.size, f.mtime_ms] for f in taken]]) + "\n"
         self._known = False
         self._write(segment, line.encode("ascii"))
@@ -208,15 +208,18 @@ class FileLog:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def _prepare(self, segment: _Segment) -> None:
-        if not self._swept:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            sweep(self._folder)
-            self._remove(set(_segments_in(self._folder)) - set(self._segments))
-            self._swept = True
-        if (self._folder / segment.name).exists():
+    def _prepare(self) -> None:
+        """Makes sure that we write alone, and removes what crashes left."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        found = _segments_in(self._folder)
+        cover = _cover(found, self._folder)
+        if cover != self._segments:
             message = f"somebody else writes to the log of files taken in `{self._folder}`"
             raise fail(Code.STATE_IN_USE, message, None, "run one process on a state folder")
+        if not self._swept:
+            sweep(self._folder)
+            self._remove(set(found) - set(cover))
+            self._swept = True
 
     def _write(self, segment: _Segment, body: bytes) -> None:
         write_atomically(self._folder / segment.name, _head(body) + b"\n" + body)

@@ -260,16 +260,16 @@ def _opened(path: str, position: int) -> Iterator[Read]:
             with pa.CompressedInputStream(pa.OSFile(path, "rb"), codec) as stream:
                 yield stream.read
     except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def _size_of(path: str) -> int:
     try:
         return os.stat(path).st_size
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
-def _unreadable(path: str, error: Exception) -> NarrowsError:
+def unreadable(path: str, error: Exception) -> NarrowsError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return fail(Code.UNREADABLE_FILE, f"cannot read file `{path}`: {reason}")

@@ -7,6 +7,8 @@ binder raises the problems at the end (`Problems.raise_if_any`).
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from narrows.demand_text import type_text
@@ -330,14 +332,13 @@ class Binder:
             if not isinstance(child, (exp.Var, exp.DataType, exp.Identifier, exp.IntervalSpan)):
                 operands.append(self.bind(child))
                 child.replace(exp.column(_hole(len(operands) - 1)))
-        text = template.sql(dialect=NarrowsDialect)
-        pieces = []
-        for number in range(len(operands)):
-            before, _, text = text.partition(_hole(number))
-            pieces.append(before)
-        pieces.append(text)
+        # The text may have the operands in another order than the tree.
+        pieces = _HOLE.split(template.sql(dialect=NarrowsDialect))
         return SyntaxForm(
-            pieces=tuple(pieces), operands=tuple(operands), dtype=UNKNOWN, span=span_of(node)
+            pieces=tuple(pieces[0::2]),
+            operands=tuple(operands[int(number)] for number in pieces[1::2]),
+            dtype=UNKNOWN,
+            span=span_of(node),
         )
 
     # --- calls ------------------------------------------------------------------------------------
@@ -350,6 +351,9 @@ class Binder:
 
     def _function(self, name: str, span: Span | None) -> Function:
         return find_function(self.functions, name, span)
+
+
+_HOLE = re.compile(r"__operand_(\d+)__")
 
 
 def _hole(number: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, Span, fail
-from narrows.expressions import Call, Expr, Lambda, SortKey, Variable
+from narrows.expressions import Call, Expr, Lambda, Literal, SortKey, Variable
 from narrows.schema import UNKNOWN, DataType
 from narrows.sql.binding import find_function, name_of, refused, span_of
 from narrows.sql.functions import Function, Kind
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from narrows.sql.bind import Binder
 
 _EVERYWHERE = frozenset({Kind.SCALAR, Kind.OPERATOR})
+_UNITS = frozenset(
+    f"{unit}{s}"
+    for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+    for s in ("", "S")
+) | {"MILLISECOND", "MICROSECOND", "DAYOFYEAR"}
 _WITH_FILTER = frozenset({Kind.AGGREGATE, Kind.STATEFUL})
 
 
@@ -105,6 +110,10 @@ def _bind_arguments(
             )
     if len(nodes) == 1 and isinstance(nodes[0], exp.Star) and function.takes_star:
         nodes = []
+    elif function.unit_first and len(nodes) == 3 and nodes[0].name.upper() in _UNITS:
+        unit = Literal(text=nodes[0].name.upper(), dtype=UNKNOWN)
+        rest = _bind_each(binder, function, nodes[1:], span)
+        return replace(rest, args=(unit, *rest.args), dtype=UNKNOWN)
     elif not function.accepts(len(nodes)):
         given = f"{len(nodes)} {'was' if len(nodes) == 1 else 'were'} given"
         raise fail(

@@ -40,6 +40,8 @@ _SYNTAX_OF_THEIR_OWN = frozenset(
 class NarrowsParser(SparkParser):
     """Spark's parser, with calls left as they are."""
 
+    STRICT_CAST = True  # CAST is CAST; only TRY_CAST is TRY_CAST
+    ARRAY_CONSTRUCTORS: ClassVar[Any] = {}  # `array(1, 2)[0]` is an element, not `ARRAY[0]`
     FUNCTIONS: ClassVar[Any] = {}
     FUNCTION_PARSERS: ClassVar[Any] = {
         name: SparkParser.FUNCTION_PARSERS[name] for name in _SYNTAX_OF_THEIR_OWN
@@ -99,12 +101,13 @@ def _unreadable(text: str, error: TokenError) -> NarrowsError:
 class _Bracket:
     """An open bracket while tokens are being settled: whose it is, and which argument we are in."""
 
-    __slots__ = ("argument", "lambdas", "start")
+    __slots__ = ("argument", "lambdas", "opened", "start")
 
-    def __init__(self, lambdas: frozenset[int], start: int) -> None:
+    def __init__(self, lambdas: frozenset[int], opened: int) -> None:
         self.lambdas = lambdas
+        self.opened = opened
         self.argument = 0
-        self.start = start  # where the present argument begins
+        self.start = opened + 1  # where the present argument begins
 
 
 def _settle(tokens: list[Token]) -> list[Token]:
@@ -125,12 +128,10 @@ def _settle(tokens: list[Token]) -> list[Token]:
                     Span(token.start, token.end + 1),
                 )
             name = tokens[place - 1].text if kind is TokenType.L_PAREN and place else ""
-            open_brackets.append(
-                _Bracket(_lambda_places().get(name.lower(), frozenset()), place + 1)
-            )
+            open_brackets.append(_Bracket(_lambda_places().get(name.lower(), frozenset()), place))
         elif kind in _CLOSING:
             if open_brackets:
-                closed_at = open_brackets.pop().start - 1
+                closed_at = open_brackets.pop().opened
         elif kind is TokenType.COMMA:
             if open_brackets:
                 open_brackets[-1].argument += 1

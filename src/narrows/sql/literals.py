@@ -35,7 +35,7 @@ def bind_literal(node: exp.Expr) -> Literal:
         case exp.Literal():
             return _number(node.name)
         case exp.HexString():
-            return Literal(text=f"X'{int(node.name):X}'", dtype=BINARY)
+            return Literal(text=f"X'{node.name}'", dtype=BINARY)
         case _:
             raise InternalError(f"not a literal: {node!r}")
 

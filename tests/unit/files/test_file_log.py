@@ -108,6 +108,7 @@ def test_a_second_writer_is_found_out(tmp_path: Path) -> None:
     with pytest.raises(NarrowsError, match="somebody else writes") as caught:
         other.admit(files(1))
     assert caught.value.code is Code.STATE_IN_USE
+    assert FileLog(tmp_path).entries(-1, 0) == files(1)
 
 
 def test_after_a_full_disk_the_log_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def test_a_file_that_shrank_is_an_error(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     missing = FileRange(str(tmp_path / "missing"), 0, 1)
-    with pytest.raises(NarrowsError, match="cannot read file .*missing`: No such file") as caught:
+    with pytest.raises(NarrowsError, match=r"cannot read file .*missing`: No such file") as caught:
         payloads(missing)
     assert caught.value.code is Code.UNREADABLE_FILE
     broken = put(tmp_path, b"this is no gzip", "f")

@@ -119,6 +119,7 @@ _LIST_TO_LIST = {
     "any_shape": frozenset({0}),
 }
 _KEEPS_TYPE = {"result": of_argument(0)}
+_UNIT_FIRST = {"unit_first": True}
 _FIRST_ONLY = frozenset({0})
 _SIZE = {"result": results.fixed(INT), "look": each(LENGTH), "any_shape": _FIRST_ONLY}
 _COALESCE = {"result": results.of_any, "look": each(same_if_present)}
@@ -274,6 +275,10 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "window": {"result": results.fixed(_TIME_WINDOW)},
     "session_window": {"result": results.fixed(_TIME_WINDOW)},
     "abs": _KEEPS_TYPE,
+    "date_add": _UNIT_FIRST,
+    "dateadd": _UNIT_FIRST,
+    "date_diff": _UNIT_FIRST,
+    "datediff": _UNIT_FIRST,
 }
 
 
@@ -292,6 +297,8 @@ _NARROWS: tuple[Function, ...] = (
     _stream_window("slidingwindow", 2, 3),
     _stream_window("countwindow", 1, 1),
     _stream_window("statewindow", 2, 2),
+    Function("timestampadd", Kind.SCALAR, 3, 3, unit_first=True),
+    Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
     Function("window_end", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
     _stateful("lag", 1, 3, result=of_argument(0), look=each(same_if_present, ALL)),

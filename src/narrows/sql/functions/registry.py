@@ -79,6 +79,8 @@ class Function:
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
     cuts_by_time: bool = field(default=False, repr=False, compare=False)
     """A stream window that a row's own time alone puts it into."""
+    unit_first: bool = field(default=False, repr=False, compare=False)
+    """`dateadd(DAY, 1, ts)`: with one argument more than usual, the first one names a unit."""
     takes_star: bool = field(default=False, repr=False, compare=False)
     """`count(*)`: may be called with a star instead of arguments."""
     any_shape: frozenset[int] = field(default=frozenset(), repr=False, compare=False)

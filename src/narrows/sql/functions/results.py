@@ -61,13 +61,29 @@ def body_type(expr: Expr) -> DataType:
 
 
 def common(dtypes: Sequence[DataType]) -> DataType:
-    """The type of a value that is one of several; unknown when Spark would have to coerce."""
+    """The type of a value that is one of several; unknown where Spark would have to coerce."""
     known = [dtype for dtype in dtypes if dtype != VOID]
     if not known:
         return VOID
-    if all(dtype == known[0] for dtype in known):
-        return known[0]
+    first = known[0]
+    if all(dtype == first for dtype in known):
+        return first
+    if isinstance(first, Struct):
+        return _common_struct(known)
+    if isinstance(first, Array):
+        return Array(
+            common([dtype.element if isinstance(dtype, Array) else UNKNOWN for dtype in known])
+        )
     return numeric(known)
+
+
+def _common_struct(dtypes: Sequence[DataType]) -> DataType:
+    structs = [dtype for dtype in dtypes if isinstance(dtype, Struct)]
+    names = structs[0].names
+    if len(structs) < len(dtypes) or any(struct.names != names for struct in structs):
+        return UNKNOWN
+    members = zip(*(struct.fields for struct in structs), strict=True)
+    return Struct(tuple(Field(same[0].name, common([f.type for f in same])) for same in members))
 
 
 def of_any(args: Sequence[Expr]) -> DataType:

@@ -1,0 +1,177 @@
+"""What the decoder collects into, row by row, and how that becomes Arrow arrays.
+
+A nested column is collected as Arrow stores it: a list of where each value starts, and a column of
+elements. So however deep a leaf lies its values end in one Python list, which Arrow converts at
+once; no dict or list is ever made for a struct or a list.
+
+The cheapest test of a whole column is to let Arrow convert it. Integers out of range, odd dates and
+times are looked for only when that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from narrows.codecs.arrow_types import arrow_type
+from narrows.codecs.json_times import Zone, date_days, seconds_to_micros, timestamp_micros
+from narrows.codecs.json_values import Mistyped
+from narrows.schema import DATE, INTEGRAL, STRING, TIMESTAMP, Array, DataType, Map, Struct
+
+
+@dataclass
+class Sink:
+    """A column under construction."""
+
+    dtype: DataType
+    values: list[Any] = field(default_factory=list)
+    """Of a leaf its values; of a struct whether each is there; of a list or map where each starts,
+    None if it is NULL."""
+    parts: tuple[Sink, ...] = ()
+    """Of a struct its fields; of a list its elements; of a map its keys and its values."""
+
+    def all(self) -> Iterator[Sink]:
+        yield self
+        for part in self.parts:
+            yield from part.all()
+
+    def truncate(self, length: int) -> None:
+        """Forget all values after the first few, some of which may be half made."""
+        if isinstance(self.dtype, (Array, Map)):
+            starts = (start for start in self.values[length:] if start is not None)
+            inner = next(starts, None)
+            if inner is not None:
+                for part in self.parts:
+                    part.truncate(inner)
+        else:
+            for part in self.parts:
+                part.truncate(length)
+        del self.values[length:]
+
+    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+        target = arrow_type(self.dtype)
+        parts = [part.to_arrow(zone, mistyped) for part in self.parts]
+        match self.dtype:
+            case Struct():
+                valid = pa.array(self.values, pa.bool_()).buffers()[1]
+                return pa.Array.from_buffers(target, len(self.values), [valid], children=parts)
+            case Array():
+                return pa.ListArray.from_arrays(self._offsets(parts[0]), *parts, type=target)
+            case Map():
+                return pa.MapArray.from_arrays(self._offsets(parts[0]), *parts, type=target)
+            case _:
+                return _leaf_to_arrow(self.values, self.dtype, target, zone, mistyped)
+
+    def _offsets(self, elements: pa.Array) -> pa.Array:
+        return pa.array([*self.values, len(elements)], pa.int32())
+
+
+def sink_for(dtype: DataType) -> Sink:
+    match dtype:
+        case Struct(members):
+            return Sink(dtype, parts=tuple(sink_for(member.type) for member in members))
+        case Array(element):
+            return Sink(dtype, parts=(sink_for(element),))
+        case Map(_, value):
+            return Sink(dtype, parts=(sink_for(STRING), sink_for(value)))
+        case _:
+            return Sink(dtype)
+
+
+# --- leaves ---------------------------------------------------------------------------------------
+
+
+def _leaf_to_arrow(
+    values: list[Any], dtype: DataType, target: pa.DataType, zone: Zone, mistyped: Mistyped
+) -> pa.Array:
+    if dtype == TIMESTAMP:
+        return _timestamps(values, target, zone, mistyped)
+    if dtype == DATE:
+        return _dates(values, target, mistyped)
+    try:
+        return pa.array(values, target)
+    except (OverflowError, pa.ArrowInvalid):
+        if dtype not in INTEGRAL:
+            raise
+    limit = 1 << target.bit_width - 1
+    fitting = range(-limit, limit)
+    kept = [v if v is None or v in fitting else mistyped(v) for v in values]
+    return pa.array(kept, target)
+
+
+_DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = f"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?"
+_ZONED = f"{_TIME}(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])$"
+_LOCAL = f"{_TIME}$"
+"""Texts that mean the same to Arrow and to Spark; Arrow reads ten in the time in which Python
+reads one."""
+
+
+def _dates(texts: list[Any], target: pa.DataType, mistyped: Mistyped) -> pa.Array:
+    column = pa.array(texts, pa.string())
+    try:
+        plain = _matching(column, f"{_DAY}$").cast(target)
+    except pa.ArrowInvalid:
+        plain = pa.nulls(len(column), target)  # there is no such day; look at each
+    return _with_odd_ones(column, plain, date_days, pa.int32(), mistyped)
+
+
+def _timestamps(values: list[Any], target: pa.DataType, zone: Zone, mistyped: Mistyped) -> pa.Array:
+    try:
+        column = pa.array(values, pa.string())
+    except pa.ArrowTypeError:
+        # Some are numbers.
+        micros = [None if value is None else _micros(value, zone, mistyped) for value in values]
+        return pa.array(micros, pa.int64()).cast(target)
+    try:
+        if _all_match(column, _ZONED):
+            return column.cast(target)
+        # Nobody sees more than microseconds, and Arrow would not read more.
+        cut = pc.replace_substring_regex(column, "([.][0-9]{6})[0-9]+", r"\1")
+        plain = _matching(cut, _ZONED).cast(target)
+        if zone == 0:
+            local = _matching(cut, _LOCAL).cast(pa.timestamp("us"))
+            plain = pc.coalesce(plain, local.cast(target))
+    except pa.ArrowInvalid:
+        plain = pa.nulls(len(column), target)  # there is no such time; look at each
+    return _with_odd_ones(
+        column, plain, lambda text: timestamp_micros(text, zone), pa.int64(), mistyped
+    )
+
+
+def _micros(value: str | int, zone: Zone, mistyped: Mistyped) -> int | None:
+    micros = timestamp_micros(value, zone) if isinstance(value, str) else seconds_to_micros(value)
+    return micros if micros is not None else mistyped(value)
+
+
+def _with_odd_ones(
+    texts: pa.Array,
+    plain: pa.Array,
+    read: Callable[[str], int | None],
+    storage: pa.DataType,
+    mistyped: Mistyped,
+) -> pa.Array:
+    """The plain ones and, read one by one, those that are none."""
+    if plain.null_count == texts.null_count:
+        return plain
+    odd: list[int | None] = [None] * len(texts)
+    for place in pc.indices_nonzero(pc.and_(plain.is_null(), texts.is_valid())).to_pylist():
+        text = texts[place].as_py()
+        found = read(text)
+        odd[place] = found if found is not None else mistyped(text)
+    return pc.coalesce(plain, pa.array(odd, storage).cast(plain.type))
+
+
+def _matching(column: pa.Array, pattern: str) -> pa.Array:
+    """The texts that look as they should, NULL for the others."""
+    return pc.if_else(
+        pc.match_substring_regex(column, pattern), column, pa.scalar(None, column.type)
+    )
+
+
+def _all_match(column: pa.Array, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(column, pattern)).as_py() is not False

@@ -1,0 +1,64 @@
+"""The portable JSON kernel: pysimdjson, and generated code that takes only what is demanded.
+
+simdjson validates and indexes a payload at about a gigabyte a second, whatever is asked of it, and
+hands out values on request. So what is left to save is Python: the demanded leaves of a row are
+read by code that was written for just this projection (`json_source`) into plain lists, which
+become Arrow arrays in one go (`json_columns`).
+
+What simdjson refuses although it is valid JSON is read by a slower, exact parser (`json_exact`);
+whether a payload is bad depends on the payload alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import simdjson
+
+from narrows.codecs.decoder import Decoded, register_decoder
+from narrows.codecs.json_program import Program
+from narrows.codecs.json_times import find_zone
+from narrows.codecs.projection import DecodeProjection
+from narrows.errors import Code, fail
+
+_CAPACITY = 32 * 1024 * 1024
+"""Larger payloads go to the exact parser. simdjson counts elements in 24 bits, and pysimdjson
+trusts the count: this is as large as a payload may be without one list of more."""
+_KEPT_PROGRAMS = 8
+
+
+class JsonDecoder:
+    """Decodes objects, one a payload, or lists of objects. Not for two threads at a time."""
+
+    def __init__(self, zone: str = "UTC") -> None:
+        """The zone is that of timestamps which name none."""
+        found = find_zone(zone)
+        if found is None:
+            raise fail(Code.INVALID_OPTION, f"there is no time zone `{zone}`")
+        self._zone = found
+        self._parser = simdjson.Parser(max_capacity=_CAPACITY)
+        self._programs: list[tuple[DecodeProjection, Program]] = []
+
+    def decode_with_projection(
+        self, payloads: Sequence[bytes], projection: DecodeProjection
+    ) -> Decoded:
+        return self._program(projection).decode(payloads)
+
+    def _program(self, projection: DecodeProjection) -> Program:
+        """The program of a projection; the last few are kept, the most recent one first."""
+        for place, (known, program) in enumerate(self._programs):
+            if known is projection or known == projection:
+                if place:
+                    self._programs.insert(0, self._programs.pop(place))
+                return program
+        program = Program(projection, self._zone, self._parser)
+        self._programs.insert(0, (projection, program))
+        del self._programs[_KEPT_PROGRAMS:]
+        return program
+
+
+def _make(options: Mapping[str, object]) -> JsonDecoder:
+    return JsonDecoder(zone=str(options.get("timezone", "UTC")))
+
+
+register_decoder("json", _make)
