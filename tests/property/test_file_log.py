@@ -9,12 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from narrows.files.atomic import is_temporary
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """What a crash leaves is played here, and the disk has no part in it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
 
 CALLS = ("open", "write", "fsync", "close", "replace", "unlink", "mkdir")
 

@@ -14,8 +14,8 @@ The first line says what to do:
   (fails when the rule did not change the plan) and `refuse=Rule` (fails when it did);
 * `error`: the SQL must be refused, and the text is what the user sees.
 
-The SQL is a query, or a CREATE PIPELINE, or (for `error`) any statements. Statements run
-against their own copy of `tests/golden/catalog.sql`. `make golden` rewrites the expected texts in place.
+The SQL is a query, or a CREATE PIPELINE, or (for `error`) any statements. Statements run against
+their own copy of `tests/golden/catalog.sql`. `make golden` rewrites the expected texts in place.
 """
 
 from __future__ import annotations

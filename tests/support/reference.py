@@ -92,7 +92,7 @@ def graft(value: Value, other: Value, demand: Demand) -> Value:
     assert demand is LENGTH, demand
     if isinstance(value, list):
         return [_at(other, index) for index in range(len(value))]
-    return _filled_up({}, other or {}, len(value), without=())
+    return _filled_up({}, other, value, without=())
 
 
 def _graft_struct(value: Value, other: Value, demand: Fields) -> Value:
@@ -134,17 +134,19 @@ def _graft_map(value: Value, other: Value, demand: Keys) -> Value:
         if value is None:
             return None
         kept = {key: member for key, member in there.items() if key in value}
-        return _filled_up(kept, other or {}, len(value), without=tuple(inner))
+        return _filled_up(kept, other, value, without=tuple(inner))
     if not there and other is None:
         return None
     return {**{k: (None if k in inner else v) for k, v in (other or {}).items()}, **there}
 
 
-def _filled_up(entries: Document, other: Document, count: int, without: tuple[Any, ...]) -> Value:
-    """The entries and as many more as it takes, of `other` as far as they go."""
-    fillers: list[tuple[Any, Value]] = [(k, v) for k, v in other.items() if k not in without]
-    fillers.extend((("stand-in", number), None) for number in range(count))
-    return {**entries, **dict(fillers[: count - len(entries)])}
+def _filled_up(entries: Document, other: Value, value: Document, without: Sequence[Any]) -> Value:
+    """The entries, and others until there are as many as in the value; nobody looks at those."""
+    fillers = {key: member for key, member in (other or {}).items() if key not in without}
+    for number, key in enumerate(value):
+        fillers[f"nobody {number}" if isinstance(key, str) else -1000 - number] = None
+    missing = len(value) - len(entries)
+    return {**entries, **dict(list(fillers.items())[:missing])}
 
 
 def _at(values: Value, index: Value) -> Value:

@@ -87,7 +87,6 @@ TYPES: list[tuple[str, DataType]] = [
     ("TIMESTAMP", TIMESTAMP),
     ("ARRAY<INT>", Array(INT)),
     ("MAP<STRING, DOUBLE>", Map(STRING, DOUBLE)),
-    ("STRUCT< >", Struct(())),
     ("STRUCT<x: INT, y STRING>", Struct((Field("x", INT), Field("y", STRING)))),
     ("ARRAY<ARRAY<ARRAY<INT>>>", Array(Array(Array(INT)))),
     (

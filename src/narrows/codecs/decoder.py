@@ -7,6 +7,7 @@ decides what becomes of it (`on_error`). A value of the wrong type is NULL and c
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -49,6 +50,13 @@ MakeDecoder = Callable[[Mapping[str, object]], RecordDecoder]
 """Makes a decoder from the options of its source."""
 
 _DECODERS: dict[str, MakeDecoder] = {}
+_MODULES = {
+    "csv": "narrows.codecs.csv_decoder",
+    "json": "narrows.codecs.json_decoder",
+    "text": "narrows.codecs.text_decoder",
+}
+"""The decoders that come with Narrows register when they are imported, which is when somebody
+asks for one: a worker that reads JSON need not load the others."""
 
 
 def register_decoder(format: str, make: MakeDecoder) -> None:
@@ -56,4 +64,6 @@ def register_decoder(format: str, make: MakeDecoder) -> None:
 
 
 def decoder_for(format: str, options: Mapping[str, object] | None = None) -> RecordDecoder:
+    if format not in _DECODERS and format in _MODULES:
+        importlib.import_module(_MODULES[format])
     return _DECODERS[format](options or {})

@@ -11,7 +11,6 @@ times are looked for only when that fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -20,19 +19,20 @@ import pyarrow.compute as pc
 from narrows.codecs.arrow_types import arrow_type
 from narrows.codecs.json_times import Zone, date_days, seconds_to_micros, timestamp_micros
 from narrows.codecs.json_values import Mistyped
-from narrows.schema import DATE, INTEGRAL, STRING, TIMESTAMP, Array, DataType, Map, Struct
+from narrows.schema import DATE, INTEGRAL, TIMESTAMP, Array, DataType, Map, Struct
 
 
-@dataclass
 class Sink:
     """A column under construction."""
 
-    dtype: DataType
-    values: list[Any] = field(default_factory=list)
-    """Of a leaf its values; of a struct whether each is there; of a list or map where each starts,
-    None if it is NULL."""
-    parts: tuple[Sink, ...] = ()
-    """Of a struct its fields; of a list its elements; of a map its keys and its values."""
+    def __init__(self, dtype: DataType, *parts: Sink) -> None:
+        self.dtype = dtype
+        self.target = arrow_type(dtype)
+        self.values: list[Any] = []
+        """Of a leaf its values; of a struct whether each is there; of a list or map where each
+        starts, None if it is NULL."""
+        self.parts = parts
+        """Of a struct its fields; of a list its elements; of a map its keys and its values."""
 
     def all(self) -> Iterator[Sink]:
         yield self
@@ -41,67 +41,78 @@ class Sink:
 
     def truncate(self, length: int) -> None:
         """Forget all values after the first few, some of which may be half made."""
-        if isinstance(self.dtype, (Array, Map)):
-            starts = (start for start in self.values[length:] if start is not None)
-            inner = next(starts, None)
-            if inner is not None:
-                for part in self.parts:
-                    part.truncate(inner)
-        else:
-            for part in self.parts:
-                part.truncate(length)
+        for part in self.parts:
+            part.truncate(length)
         del self.values[length:]
 
     def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
-        target = arrow_type(self.dtype)
-        parts = [part.to_arrow(zone, mistyped) for part in self.parts]
-        match self.dtype:
-            case Struct():
-                valid = pa.array(self.values, pa.bool_()).buffers()[1]
-                return pa.Array.from_buffers(target, len(self.values), [valid], children=parts)
-            case Array():
-                return pa.ListArray.from_arrays(self._offsets(parts[0]), *parts, type=target)
-            case Map():
-                return pa.MapArray.from_arrays(self._offsets(parts[0]), *parts, type=target)
-            case _:
-                return _leaf_to_arrow(self.values, self.dtype, target, zone, mistyped)
+        return pa.array(self.values, self.target)
 
-    def _offsets(self, elements: pa.Array) -> pa.Array:
-        return pa.array([*self.values, len(elements)], pa.int32())
+
+class _Structs(Sink):
+    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+        members = [part.to_arrow(zone, mistyped) for part in self.parts]
+        there = pa.array(self.values, pa.bool_()).buffers()[1]
+        return pa.Array.from_buffers(self.target, len(self.values), [there], children=members)
+
+
+class _Lists(Sink):
+    """Lists, and maps, which Arrow stores as lists of entries."""
+
+    def truncate(self, length: int) -> None:
+        kept = next((start for start in self.values[length:] if start is not None), None)
+        if kept is not None:
+            for part in self.parts:
+                part.truncate(kept)
+        del self.values[length:]
+
+    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+        elements = [part.to_arrow(zone, mistyped) for part in self.parts]
+        offsets = pa.array([*self.values, len(elements[0])], pa.int32())
+        kind = pa.ListArray if len(elements) == 1 else pa.MapArray
+        return kind.from_arrays(offsets, *elements, type=self.target)
+
+
+class _Integers(Sink):
+    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+        try:
+            return pa.array(self.values, self.target)
+        except (OverflowError, pa.ArrowInvalid):
+            limit = 1 << self.target.bit_width - 1
+            fitting = range(-limit, limit)
+            kept = [v if v is None or v in fitting else mistyped(v) for v in self.values]
+            return pa.array(kept, self.target)
+
+
+class _Dates(Sink):
+    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+        return _dates(self.values, self.target, mistyped)
+
+
+class _Timestamps(Sink):
+    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+        return _timestamps(self.values, self.target, zone, mistyped)
 
 
 def sink_for(dtype: DataType) -> Sink:
     match dtype:
         case Struct(members):
-            return Sink(dtype, parts=tuple(sink_for(member.type) for member in members))
+            return _Structs(dtype, *(sink_for(member.type) for member in members))
         case Array(element):
-            return Sink(dtype, parts=(sink_for(element),))
-        case Map(_, value):
-            return Sink(dtype, parts=(sink_for(STRING), sink_for(value)))
+            return _Lists(dtype, sink_for(element))
+        case Map(key, value):
+            return _Lists(dtype, sink_for(key), sink_for(value))
+        case _ if dtype in INTEGRAL:
+            return _Integers(dtype)
+        case _ if dtype == DATE:
+            return _Dates(dtype)
+        case _ if dtype == TIMESTAMP:
+            return _Timestamps(dtype)
         case _:
             return Sink(dtype)
 
 
-# --- leaves ---------------------------------------------------------------------------------------
-
-
-def _leaf_to_arrow(
-    values: list[Any], dtype: DataType, target: pa.DataType, zone: Zone, mistyped: Mistyped
-) -> pa.Array:
-    if dtype == TIMESTAMP:
-        return _timestamps(values, target, zone, mistyped)
-    if dtype == DATE:
-        return _dates(values, target, mistyped)
-    try:
-        return pa.array(values, target)
-    except (OverflowError, pa.ArrowInvalid):
-        if dtype not in INTEGRAL:
-            raise
-    limit = 1 << target.bit_width - 1
-    fitting = range(-limit, limit)
-    kept = [v if v is None or v in fitting else mistyped(v) for v in values]
-    return pa.array(kept, target)
-
+# --- dates and times ------------------------------------------------------------------------------
 
 _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = f"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?"

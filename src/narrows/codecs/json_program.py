@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 import simdjson
 
 from narrows.codecs.batches import batch_of
@@ -50,6 +51,10 @@ class Program:
     def __init__(self, projection: DecodeProjection, zone: Zone, parser: simdjson.Parser) -> None:
         self._projection = projection
         self._place, self._columns = places_of(projection)
+        self._schema = pa.schema(
+            (column.text, sink.target)
+            for column, sink in zip(projection.columns, self._columns, strict=True)
+        )
         self._zone = zone
         self._parser = parser
         self._mistyped = _Count()
@@ -77,13 +82,18 @@ class Program:
         variant = self._variant(self._guarded)
         variant.run(self._payloads)
         self._learn(variant)
-        arrays = [column.to_arrow(self._zone, self._mistyped) for column in self._columns]
         return Decoded(
-            batch=batch_of(self._projection, arrays, self._count + self._surplus),
+            batch=self._batch(),
             bad=self._bad,
             mistyped=self._mistyped.total,
             row_positions=self._row_positions(),
         )
+
+    def _batch(self) -> pa.RecordBatch:
+        if not self._columns:
+            return batch_of(self._projection, (), self._count + self._surplus)
+        arrays = [column.to_arrow(self._zone, self._mistyped) for column in self._columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _row_positions(self) -> list[int] | None:
         if all(rows == 1 for _, rows in self._unusual):

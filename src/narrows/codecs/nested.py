@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from narrows.codecs.arrow_types import arrow_type
 from narrows.codecs.conversion import cast_or_null, from_text
+from narrows.codecs.names import places_by_name
 from narrows.codecs.projection import (
     Aspect,
     DecodeProjection,
@@ -32,14 +33,6 @@ from narrows.errors import Code, NarrowsError, fail
 from narrows.schema import BINARY, STRING, TIMESTAMP, Array, DataType, Map, Struct
 
 Places = npt.NDArray[np.int64]
-
-
-def find_name(names: Sequence[str], name: str) -> int | None:
-    """Where a name stands: as it is spelt, else in another case if there is but one such."""
-    if name in names:
-        return names.index(name)
-    folded = [place for place, other in enumerate(names) if other.casefold() == name.casefold()]
-    return folded[0] if len(folded) == 1 else None
 
 
 def part_of(demand: Demand, name: str) -> Demand:
@@ -58,6 +51,7 @@ class Projector:
         self._projection = projection
         self._file = file
         self._batch = batch
+        self._places = places_by_name(batch.schema.names, projection.schema)
         self._found: dict[Path, pa.Array | None] = {}
 
     def columns(self) -> list[pa.Array]:
@@ -83,7 +77,7 @@ class Projector:
         """The values at a path; None when the file does not have it."""
         if path not in self._found:
             if len(path) == 1:
-                place = find_name(self._batch.schema.names, str(path[0]))
+                place = self._places.get(str(path[0]))
                 array = None if place is None else self._batch.column(place)
             else:
                 outer = self._at(path[:-1])
@@ -96,7 +90,7 @@ class Projector:
         match step:
             case str():
                 self._expect(outer, pa.types.is_struct, "a STRUCT", path[:-1])
-                return _field(outer, step)
+                return _field(outer, step, self._type_at(path[:-1]))
             case int():
                 self._expect(outer, pa.types.is_list, "an ARRAY", path[:-1])
                 offsets, (values,) = _unrolled(outer)
@@ -114,10 +108,20 @@ class Projector:
                 places[rows] = entries  # from the last to the first, so that the first one stays
                 return values.take(pa.array(places, mask=(places < 0) | _mask(outer.is_null())))
 
+    def _type_at(self, path: Path) -> DataType:
+        dtype: DataType = self._projection.schema
+        for step in path:
+            match dtype:
+                case Struct():
+                    dtype = dtype.fields[dtype.ordinal(str(step))].type
+                case Array(inner) | Map(_, inner):
+                    dtype = inner
+        return dtype
+
     def _entries(self, names: pa.Array, key: object, path: Path) -> Places:
         """The places of a key among the keys of all maps."""
         try:
-            return _true_places(pc.equal(names, pa.scalar(key)))
+            return _true_places(pc.equal(_plain(names), pa.scalar(key)))
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
             raise self._wrong(f"a MAP with keys like {key!r}", names.type, path) from error
 
@@ -159,7 +163,7 @@ class Projector:
                     parts = [(self._entries(names, k, path), p) for k, p in demand.parts.items()]
                 inner = self._elements(values, value, built, demand, parts, path)
                 starts = pa.array(offsets, pa.int32())
-                cast = self._scalars(names, key, path)
+                cast = self._build(names, len(names), key, key, ALL, path)
                 if cast.null_count:
                     raise self._wrong(str(dtype), array.type, path)
                 whole = arrow_type(target)
@@ -179,7 +183,9 @@ class Projector:
         if part is NOTHING:
             return pa.nulls(len(array), arrow_type(target))  # maybe a stand-in, that is no member
         whole = dtype.fields[dtype.ordinal(name)].type
-        return self._build(_field(array, name), len(array), whole, target, part, (*path, name))
+        return self._build(
+            _field(array, name, dtype), len(array), whole, target, part, (*path, name)
+        )
 
     def _elements(
         self,
@@ -191,7 +197,7 @@ class Projector:
         path: Path,
     ) -> pa.Array:
         """Elements of lists or values of maps, where some places may have demands of their own."""
-        rest = ALL if demand is ALL else NOTHING
+        rest: Demand = ALL if demand is ALL else NOTHING
         if isinstance(demand, (Items, Keys)):
             rest = demand.rest
         if not parts:
@@ -257,8 +263,9 @@ def _plain(array: pa.Array | None) -> pa.Array | None:
     return array
 
 
-def _field(array: pa.Array, name: str) -> pa.Array | None:
-    place = find_name([field.name for field in array.type], name)
+def _field(array: pa.Array, name: str, declared: DataType) -> pa.Array | None:
+    assert isinstance(declared, Struct)
+    place = places_by_name([field.name for field in array.type], declared).get(name)
     return None if place is None else pc.struct_field(array, [place])
 
 
@@ -266,7 +273,7 @@ def _unrolled(array: pa.Array) -> tuple[Places, tuple[pa.Array, ...]]:
     """Where each list or map begins and ends, counted from zero, and what is in all of them."""
     offsets: Places = array.offsets.to_numpy().astype(np.int64)
     first, count = offsets[0], offsets[-1] - offsets[0]
-    inside = (_plain(array.keys), array.items) if pa.types.is_map(array.type) else (array.values,)
+    inside = (array.keys, array.items) if pa.types.is_map(array.type) else (array.values,)
     return offsets - first, tuple(part.slice(first, count) for part in inside)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ import pyarrow.parquet
 
 from narrows.codecs.batches import batch_of
 from narrows.codecs.decoder import Decoded
-from narrows.codecs.nested import Projector, find_name, part_of
+from narrows.codecs.names import places_by_name
+from narrows.codecs.nested import Projector, part_of
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, Demand, Items, Keys
 from narrows.files.lines import unreadable
@@ -118,16 +120,16 @@ def demanded_leaves(file: pa.Schema, schema: Struct, demand: Demand) -> list[int
     A Parquet file has a column for every leaf of its nested type, in order. Of something that is
     only asked for its presence or length one leaf is read, for leaves know about what they are in.
     """
-    starts = [0]
-    for field in file:
-        starts.append(starts[-1] + _count(field.type))
-    leaves: list[int] = []
-    for column in schema:
-        part = part_of(demand, column.name)
-        place = find_name(file.names, column.name)
-        if place is not None:
-            leaves += _wanted(file.field(place).type, starts[place], column.type, part)
-    return sorted(leaves)
+    return sorted(_of_struct([field.type for field in file], file.names, 0, schema, demand))
+
+
+def _of_struct(
+    types: list[pa.DataType], names: list[str], first: int, dtype: Struct, demand: Demand
+) -> Iterator[int]:
+    starts = list(accumulate(map(_count, types), initial=first))
+    for name, place in places_by_name(names, dtype).items():
+        member = dtype.fields[dtype.ordinal(name)].type
+        yield from _wanted(types[place], starts[place], member, part_of(demand, name))
 
 
 def _wanted(found: pa.DataType, first: int, dtype: DataType, demand: Demand) -> list[int]:
@@ -139,15 +141,8 @@ def _wanted(found: pa.DataType, first: int, dtype: DataType, demand: Demand) -> 
     leaves: list[int] = []
     children = _children(found)
     if pa.types.is_struct(found) and isinstance(dtype, Struct):
-        starts = [first]
-        for child in children:
-            starts.append(starts[-1] + _count(child))
         names = [field.name for field in found]
-        for member in dtype:
-            place = find_name(names, member.name)
-            if place is not None:
-                part = part_of(demand, member.name)
-                leaves += _wanted(children[place], starts[place], member.type, part)
+        leaves = list(_of_struct(children, names, first, dtype, demand))
     elif pa.types.is_map(found) and isinstance(dtype, Map):
         # Both sides, for half a map is no map to Arrow.
         keys = _count(found.key_type)
