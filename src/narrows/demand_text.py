@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
-from narrows.schema import Array, DataType, Map, Struct
+from narrows.schema import Array, DataType, Map, Struct, quoted
 
 WIDE = 40
 """Lists longer than this are cut ..."""
@@ -64,7 +64,7 @@ def _named(name: str, demand: Demand, dtype: DataType) -> str:
 
 def _label(name: str) -> str:
     # A name that holds a delimiter of this grammar would make the text ambiguous.
-    return f"`{name}`" if any(c in name for c in "[]{}(),?#*`' ") or not name else name
+    return quoted(name)
 
 
 def _shape(demand: Demand, dtype: DataType) -> str:

@@ -15,14 +15,12 @@ from narrows.expressions import (
     SyntaxForm,
     Variable,
 )
-
-_LOOSEST = 0
-_ACCESS = 100
-"""Binds tighter than every operator."""
+from narrows.schema import quoted
+from narrows.sql.functions.operators import ACCESS, LOOSEST, UNARY
 
 
 def expression_text(expr: Expr) -> str:
-    return _write(expr, _LOOSEST)
+    return _write(expr, LOOSEST)
 
 
 def sort_key_text(key: SortKey) -> str:
@@ -38,25 +36,26 @@ def _write(expr: Expr, outer: int) -> str:
     """The text, in parentheses if it binds looser than what stands around it."""
     match expr:
         case Column(name=name, qualifier=qualifier):
-            return f"{qualifier}.{name}" if qualifier else name
+            # A column without qualifier is named by an expression's text, not by the user.
+            return f"{quoted(qualifier)}.{quoted(name)}" if qualifier else name
         case Variable(name=name):
             return name
         case Literal(text=text):
-            return text
+            return f"({text})" if text.startswith("-") and outer > UNARY else text
         case FieldAccess(base=base, name=name):
-            return f"{_write(base, _ACCESS)}->{name}"
+            return f"{_write(base, ACCESS)}->{quoted(name)}"
         case ElementAccess(base=base, index=index):
-            return f"{_write(base, _ACCESS)}[{_write(index, _LOOSEST)}]"
+            return f"{_write(base, ACCESS)}[{_write(index, LOOSEST)}]"
         case Cast(operand=operand, to=to, safe=safe):
-            return f"{'TRY_CAST' if safe else 'CAST'}({_write(operand, _LOOSEST)} AS {to})"
+            return f"{'TRY_CAST' if safe else 'CAST'}({_write(operand, LOOSEST)} AS {to})"
         case Lambda(parameters=parameters, body=body):
             names = ", ".join(p.name for p in parameters)
             left = names if len(parameters) == 1 else f"({names})"
-            return f"{left} -> {_write(body, _LOOSEST)}"
+            return f"{left} -> {_write(body, LOOSEST)}"
         case Call():
             return _write_call(expr, outer)
         case SyntaxForm(pieces=pieces, operands=operands):
-            inner = [_write(operand, _ACCESS) for operand in operands]
+            inner = [_write(operand, ACCESS) for operand in operands]
             return "".join(p + o for p, o in zip(pieces, [*inner, ""], strict=True))
         case _:
             raise AssertionError(f"no text for {type(expr).__name__}")
@@ -66,10 +65,12 @@ def _write_call(call: Call, outer: int) -> str:
     syntax = call.function.syntax
     if syntax is not None:
         # One step tighter for the operands: `a - (b - c)` must not lose its parentheses.
-        inner = syntax.precedence + 1
-        text = syntax.write([_write(arg, inner) for arg in call.args])
+        inner = LOOSEST if syntax.encloses else syntax.precedence + 1
+        first = syntax.precedence if syntax.left_associative else inner
+        parts = [_write(arg, inner if place else first) for place, arg in enumerate(call.args)]
+        text = syntax.write(parts)
         return f"({text})" if syntax.precedence < outer else text
-    args = ", ".join(_write(arg, _LOOSEST) for arg in call.args)
+    args = ", ".join(_write(arg, LOOSEST) for arg in call.args)
     if not call.args and call.function.takes_star:
         args = "*"
     text = f"{call.function.name}({'DISTINCT ' if call.distinct else ''}{args})"
@@ -79,8 +80,8 @@ def _write_call(call: Call, outer: int) -> str:
     if call.ignore_nulls:
         text += " IGNORE NULLS"
     if call.filter is not None:
-        text += f" FILTER (WHERE {_write(call.filter, _LOOSEST)})"
+        text += f" FILTER (WHERE {_write(call.filter, LOOSEST)})"
     if call.partition_by:
-        keys = ", ".join(_write(key, _LOOSEST) for key in call.partition_by)
+        keys = ", ".join(_write(key, LOOSEST) for key in call.partition_by)
         text += f" OVER (PARTITION BY {keys})"
     return text

@@ -43,7 +43,8 @@ class Plan:
 
     def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
         """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""
-        return explain(self, ExplainMode(mode), format)
+        with deep_recursion():
+            return explain(self, ExplainMode(mode), format)
 
 
 def plan(sql: str, catalog: Catalog, *, pruning: bool = True) -> Plan:

@@ -186,10 +186,18 @@ class Catalog:
     def _source(self, statement: CreateSource) -> Source:
         bounded = statement.kind is ObjectKind.TABLE
         common = TABLE_OPTIONS if bounded else STREAM_OPTIONS
-        checked = check_options(statement.options, common, sink=False)
+        owner = Name(statement.name, statement.name_span)
+        checked = check_options(statement.options, common, sink=False, owner=owner)
         values = dict(checked.values)
         if "eventtime" in values:
             values["eventtime"] = _event_time(statement.options["eventtime"], statement.schema)
+        elif "watermark" in values:
+            raise fail(
+                Code.INVALID_OPTION,
+                "a watermark needs an event time",
+                statement.options["watermark"].key_span,
+                "add `eventtime = '...'`, the column that says when a row happened",
+            )
         return Source(
             name=statement.name,
             schema=statement.schema,
@@ -200,7 +208,8 @@ class Catalog:
         )
 
     def _sink(self, statement: CreateSink) -> Sink:
-        checked = check_options(statement.options, SINK_OPTIONS, sink=True)
+        owner = Name(statement.name, statement.name_span)
+        checked = check_options(statement.options, SINK_OPTIONS, sink=True, owner=owner)
         return Sink(
             name=statement.name,
             connector=checked.connector,
@@ -210,6 +219,9 @@ class Catalog:
 
     def _pipeline(self, statement: CreatePipeline) -> Pipeline:
         sinks = tuple(self.sink(name, span).name for name, span in statement.sinks)
+        for place, (name, span) in enumerate(statement.sinks):
+            if sinks[place] in sinks[:place]:
+                raise fail(Code.DUPLICATE_OBJECT, f"sink `{name}` is named twice", span)
         pipeline = Pipeline(name=statement.name, sinks=sinks, query=statement.query)
         plan_query(pipeline.query, self, pipeline=pipeline)
         return pipeline
@@ -231,10 +243,13 @@ class Catalog:
                 statement.name_span,
                 f"drop what uses it first: `DROP PIPELINE {users[0].name}`",
             )
-        for store in (self._sources, self._sinks, self._pipelines):
-            if store.get(key) is objects.get(key):
-                del store[key]
-                return
+        match statement.kind:
+            case ObjectKind.STREAM | ObjectKind.TABLE:
+                del self._sources[key]
+            case ObjectKind.SINK:
+                del self._sinks[key]
+            case ObjectKind.PIPELINE:
+                del self._pipelines[key]
 
     def _users_of(self, used: CatalogObject) -> list[Pipeline]:
         return [p for p in self._pipelines.values() if self._uses(p, used)]

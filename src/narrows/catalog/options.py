@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.sql.scope import Name
 from narrows.sql.statements import Option, Options, OptionValue
 
 
@@ -125,9 +126,14 @@ class Checked:
     values: Mapping[str, OptionValue] = field(default_factory=dict)
 
 
-def check_options(options: Options, common: tuple[OptionSpec, ...], *, sink: bool) -> Checked:
-    """Checks what the user gave against what is declared; reports all problems together."""
-    connector = _connector(options, sink)
+def check_options(
+    options: Options, common: tuple[OptionSpec, ...], *, sink: bool, owner: Name
+) -> Checked:
+    """Checks what the user gave against what is declared; reports all problems together.
+
+    `owner` is whose options they are, for complaints about those that are missing.
+    """
+    connector = _connector(options, sink, owner)
     form = _format(options, connector, sink)
     specs = {
         spec.name: spec
@@ -150,9 +156,9 @@ def check_options(options: Options, common: tuple[OptionSpec, ...], *, sink: boo
             problems.extend(error.problems)
     for spec in specs.values():
         if spec.required and spec.name not in options:
-            message = f"option `{spec.name}` is missing: {spec.doc}"
+            message = f"`{owner.text}` lacks the option `{spec.name}`: {spec.doc}"
             hint = f"connector `{connector.name}` needs it"
-            problems.append(Problem(Code.INVALID_OPTION, message, None, hint))
+            problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
         raise NarrowsError(*problems)
     values["format"] = form.name
@@ -171,7 +177,7 @@ def _unknown(
     )
 
 
-def _connector(options: Options, sink: bool) -> Connector:
+def _connector(options: Options, sink: bool, owner: Name) -> Connector:
     usable = [
         c.name
         for c in CONNECTORS.values()
@@ -180,7 +186,8 @@ def _connector(options: Options, sink: bool) -> Connector:
     option = options.get("connector")
     if option is None:
         hint = f"add `connector = '...'`, one of {', '.join(usable)}"
-        raise fail(Code.UNKNOWN_CONNECTOR, "option `connector` is missing", None, hint)
+        message = f"`{owner.text}` lacks the option `connector`"
+        raise fail(Code.UNKNOWN_CONNECTOR, message, owner.span, hint)
     name = _CONNECTOR.check(option)
     if name in usable:
         return CONNECTORS[str(name)]

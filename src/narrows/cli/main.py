@@ -17,6 +17,8 @@ from narrows.catalog.catalog import Catalog
 from narrows.catalog.describe import Rows
 from narrows.errors import NarrowsError
 from narrows.explain import FORMATS
+from narrows.explain.json import explain_dict
+from narrows.explain.mermaid import flow_chart
 from narrows.planner import Plan, plan
 from narrows.sql.statements import ExplainMode
 
@@ -83,12 +85,14 @@ def explain(
     """Show exactly which columns, fields and list elements a query needs. Runs nothing."""
     with _errors_for_people(debug):
         catalog = Catalog()
-        catalog.load(file)
+        answers = [answer for answer in catalog.load(file) if isinstance(answer, str)]
         plans = _plans(catalog, query, pruning)
-        if not plans:
+        if not plans and not answers:
             raise typer.BadParameter("the file has no pipelines: give a query to explain")
-        texts = [(name, p.explain(mode.value, format.value)) for name, p in plans]
-        print(_join(texts, format.value))
+        texts = [] if query is not None else answers
+        if plans:
+            texts.append(_explained(plans, ExplainMode(mode.value), format.value))
+        print("\n\n".join(texts))
 
 
 @app.command()
@@ -237,14 +241,16 @@ def _plans(catalog: Catalog, query: str | None, pruning: bool) -> list[tuple[str
     return [(name, catalog.plan_pipeline(name, pruning=pruning)) for name in names]
 
 
-def _join(texts: list[tuple[str, str]], format: str) -> str:
-    if len(texts) == 1 and not texts[0][0]:
-        return texts[0][1]
+def _explained(plans: list[tuple[str, Plan]], mode: ExplainMode, format: str) -> str:
+    """All plans as one text, which for JSON and Mermaid is one document."""
+    if len(plans) == 1 and not plans[0][0]:
+        return plans[0][1].explain(mode, format)
     if format == "json":
-        # One document whatever the number of pipelines, so that a program can read it.
-        return "{\n" + ",\n".join(f"{json.dumps(name)}: {text}" for name, text in texts) + "\n}"
-    comment = "%% " if format == "mermaid" else ""
-    return "\n\n".join(f"{comment}Pipeline {name}\n{text}" for name, text in texts)
+        documents = {name: explain_dict(plan, mode) for name, plan in plans}
+        return json.dumps(documents, indent=2, ensure_ascii=False)
+    if format == "mermaid":
+        return flow_chart(dict(plans), mode)
+    return "\n\n".join(f"Pipeline {name}\n{plan.explain(mode)}" for name, plan in plans)
 
 
 def _session(

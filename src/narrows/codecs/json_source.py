@@ -187,6 +187,7 @@ class Source:
         for member, part in zip(built, sink.parts, strict=True):
             wanted = _of_field(demand, member.name)
             if wanted is NOTHING:
+                lines += self._null(part)
                 continue
             inner_type = dtype.fields[dtype.ordinal(member.name)].type
             inner = self._variable(inner_type, depth)

@@ -10,7 +10,6 @@ planning must not wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,9 +134,3 @@ class Or(Predicate):
 def keep(batch: pa.RecordBatch, predicate: Predicate) -> pa.RecordBatch:
     """The rows for which the test is true; false and unknown go."""
     return batch.filter(predicate.evaluate(batch), null_selection_behavior="drop")
-
-
-def conjunction(parts: Sequence[Predicate]) -> Predicate | None:
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(tuple(parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from narrows.explain.text import info_text
@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 
 
 def explain_mermaid(plan: Plan, mode: ExplainMode) -> str:
+    return flow_chart({"": plan}, mode)
+
+
+def flow_chart(plans: Mapping[str, Plan], mode: ExplainMode) -> str:
+    """One chart for any number of pipelines, each under its name."""
     lines = ["flowchart TD"]
-    if mode is not ExplainMode.PHYSICAL:
-        lines.extend(_graph("logical", "Logical Plan", plan.logical))
-    if mode is not ExplainMode.LOGICAL:
-        lines.extend(_graph("physical", "Physical Plan", plan.physical))
+    for place, (name, plan) in enumerate(plans.items()):
+        prefix, title = (f"p{place}_", f"{name}: ") if name else ("", "")
+        if mode is not ExplainMode.PHYSICAL:
+            lines.extend(_graph(f"{prefix}logical", f"{title}Logical Plan", plan.logical))
+        if mode is not ExplainMode.LOGICAL:
+            lines.extend(_graph(f"{prefix}physical", f"{title}Physical Plan", plan.physical))
     return "\n".join(lines)
 
 
@@ -45,6 +52,7 @@ def _label(node: ExplainNode) -> str:
 
 def _escape(text: str) -> str:
     # Mermaid reads these as its own syntax, even in quotes; entities are always text.
-    for char, entity in (("&", "#amp;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+    entities = (("#", "#35;"), ("&", "#amp;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"))
+    for char, entity in entities:
         text = text.replace(char, entity)
     return text

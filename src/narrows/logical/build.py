@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from narrows.errors import Code, fail
-from narrows.expressions import Call, Expr, Literal, SortKey, walk
+from narrows.expressions import Call, Expr, Literal, SortKey, columns_of, rewrite, walk
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.from_clause import FromPlanner, SourceFinder
 from narrows.logical.grouping import plan_grouping
@@ -91,6 +91,8 @@ class _SelectBuilder:
         for key, value in tree.args.items():
             if value and key not in _HANDLED:
                 raise refused(_CLAUSES.get(key, key.strip("_").upper()), tree)
+        if not tree.expressions:
+            raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
         plan = self._from.plan(tree)
         self._problems.raise_if_any()
         clauses, notices = self._bind_clauses(tree)
@@ -99,18 +101,21 @@ class _SelectBuilder:
         if clauses.where is not None:
             plan = Filter(child=plan, predicate=clauses.where)
         plan = plan_grouping(plan, clauses, self._ids)
-        if clauses.having is not None:
-            plan = Filter(child=plan, predicate=clauses.having)
         if clauses.generated is not None:
+            # Below HAVING, which may look at what the generator makes.
             call, relation = clauses.generated.call, clauses.generated.relation
             plan = Generate(child=plan, generator=call, relation=relation)
+        if clauses.having is not None:
+            plan = Filter(child=plan, predicate=clauses.having)
         plan = self._plan_output(plan, clauses, distinct=tree.args.get("distinct"))
         return Built(self._plan_limit(plan, tree), notices)
 
     # --- binding ----------------------------------------------------------------------------------
 
     def _bind_clauses(self, tree: exp.Select) -> tuple[Clauses, list[Notice]]:
+        self._scope.aliases = self._named_keys(tree.args.get("group"))
         selected = bind_select_list(tree, self._binder)
+        self._scope.aliases = {}
         items = selected.items
         clauses = Clauses(items, selected.generated)
         where, having = tree.args.get("where"), tree.args.get("having")
@@ -121,17 +126,31 @@ class _SelectBuilder:
         with self._aliases_visible(items), self._problems.collect():
             if having is not None:
                 clauses.having = self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+        with self._aliases_visible(items, first=True), self._problems.collect():
             clauses.order = self._bind_order(tree.args.get("order"), items)
         self._problems.raise_if_any()
         return clauses, selected.notices
 
+    def _named_keys(self, node: exp.Group | None) -> dict[str, Expr]:
+        """Group keys that SELECT may use by name: `window.start` of `GROUP BY window(...)`."""
+        named: dict[str, Expr] = {}
+        for element in node.expressions if node is not None else ():
+            if isinstance(element, exp.Anonymous):
+                function = self._binder.functions.find(element.name)
+                if function is not None and function.key_name is not None:
+                    named[function.key_name] = self._binder.bind_in("GROUP BY", element)
+        return named
+
     @contextmanager
-    def _aliases_visible(self, items: Sequence[NamedExpr]) -> Iterator[None]:
+    def _aliases_visible(
+        self, items: Sequence[NamedExpr], *, first: bool = False
+    ) -> Iterator[None]:
         self._scope.aliases = {item.name.casefold(): item.expr for item in reversed(items)}
+        self._scope.aliases_first = first
         try:
             yield
         finally:
-            self._scope.aliases = {}
+            self._scope.aliases, self._scope.aliases_first = {}, False
 
     def _bind_group(self, node: exp.Group | None, items: Sequence[NamedExpr]) -> Grouping | None:
         if node is None:
@@ -154,17 +173,25 @@ class _SelectBuilder:
 
     def _bind_group_key(self, node: exp.Expr, items: Sequence[NamedExpr]) -> Expr:
         """An expression, the number of a select item, or an alias where no column is called so."""
-        numbered = _by_number(node, items, "GROUP BY")
-        if numbered is not None:
-            return numbered
-        with self._aliases_visible(items):
-            return self._binder.bind_in("GROUP BY", node, Kind.STREAM_WINDOW, Kind.STATEFUL)
+        key = _by_number(node, items, "GROUP BY")
+        if key is None:
+            with self._aliases_visible(items):
+                key = self._binder.bind_in("GROUP BY", node, Kind.STREAM_WINDOW, Kind.STATEFUL)
+        for part in walk(key):
+            if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE:
+                raise fail(
+                    Code.MISPLACED_FUNCTION,
+                    f"aggregate function `{part.function.name}` cannot be a group key",
+                    span_of(node) or part.span,
+                )
+        return key
 
     def _bind_order(self, node: exp.Order | None, items: Sequence[NamedExpr]) -> list[SortKey]:
         keys = []
         for ordered in node.expressions if node is not None else ():
-            # A name alone means the select item of that name first: ORDER BY sorts the result.
-            expr = _by_number(ordered.this, items, "ORDER BY") or _by_name(ordered.this, items)
+            if isinstance(ordered.this, (exp.All, exp.Var)):
+                raise refused("ORDER BY ALL", ordered)
+            expr = _by_number(ordered.this, items, "ORDER BY")
             if expr is None:
                 expr = self._binder.bind_in("ORDER BY", ordered.this, *_ON_GROUPS)
             keys.append(sort_key(ordered, expr))
@@ -179,7 +206,7 @@ class _SelectBuilder:
         relation = relation_of(self._ids.new(), None, items)
         # Sorting goes first, while the columns that only it needs are still there. But DISTINCT
         # would undo the order, and a random value must be the same in both places.
-        sort_last = distinct is not None or any(_is_random(item.expr) for item in items)
+        sort_last = distinct is not None or any(_is_random(key.expr) for key in clauses.order)
         if clauses.order and not sort_last:
             plan = Sort(child=plan, keys=tuple(clauses.order))
         plan = Project(child=plan, fields=tuple(items), relation=relation)
@@ -191,14 +218,16 @@ class _SelectBuilder:
             }
             keys = []
             for key in clauses.order:
-                if key.expr not in outputs:
+                expr = rewrite(key.expr, outputs.get)
+                if any(column.id.relation != relation.id for column in columns_of(expr)):
+                    why = "DISTINCT" if distinct is not None else "a random value"
                     raise fail(
                         Code.UNKNOWN_COLUMN,
-                        "with DISTINCT, ORDER BY may only use what the select list has",
+                        f"with {why}, ORDER BY may only use what the select list has",
                         key.expr.span,
                         "add the expression to the select list",
                     )
-                keys.append(key._replace(expr=outputs[key.expr]))
+                keys.append(key._replace(expr=expr))
             plan = Sort(child=plan, keys=tuple(keys))
         return plan
 
@@ -238,10 +267,3 @@ def _by_number(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr 
             span_of(node),
         )
     return items[number - 1].expr
-
-
-def _by_name(node: exp.Expr, items: Sequence[NamedExpr]) -> Expr | None:
-    if not isinstance(node, exp.Column) or len(node.parts) != 1:
-        return None
-    named = {item.expr for item in items if item.name.casefold() == node.name.casefold()}
-    return named.pop() if len(named) == 1 else None

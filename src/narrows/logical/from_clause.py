@@ -8,13 +8,14 @@ from sqlglot import exp
 
 from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
-from narrows.expressions import Call, Expr
+from narrows.expressions import Call, Expr, columns_of
 from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node
-from narrows.schema import Field, Struct
+from narrows.schema import UNKNOWN, Field, Struct, Unknown
 from narrows.sql.bind import Binder
 from narrows.sql.binding import Ids, name_of, refused, span_of
 from narrows.sql.functions import Kind, operator
-from narrows.sql.scope import Name, Relation, Scope
+from narrows.sql.functions.registry import Output
+from narrows.sql.scope import Merged, Name, Relation, Scope
 
 SourceFinder = Callable[[Name], Source]
 """Finds a stream or table by name; raises when there is none."""
@@ -139,7 +140,15 @@ class FromPlanner:
             mine, _ = left_scope.resolve([name])
             other, _ = right_scope.resolve([name])
             equalities.append(self._binder.call(operator("="), (mine, other), name.span))
-            self._scope.merged[name.text.casefold()] = self._merged(mine, other, kind)
+            before = self._scope.merged.get(name.text.casefold())
+            merged = (
+                before.relations
+                if before is not None
+                else {c.id.relation for c in columns_of(mine)}
+            )
+            self._scope.merged[name.text.casefold()] = Merged(
+                self._merged(mine, other, kind), frozenset((*merged, right.id))
+            )
         if len(equalities) == 1:
             return equalities[0]
         return self._binder.call(operator("and"), tuple(equalities), None)
@@ -188,6 +197,9 @@ def generated_relation(
     function = generator.function
     assert function.generator is not None
     outputs = function.generator.outputs(generator.args)
+    if outputs is None and isinstance(generator.args[0].dtype, Unknown):
+        # Only Spark knows what it makes: as many columns as the query names, or explode's one.
+        outputs = [Output(n.text, UNKNOWN) for n in names] or [Output("col", UNKNOWN)]
     if outputs is None:
         raise fail(
             Code.WRONG_TYPE,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
 from narrows.expression_text import expression_text
-from narrows.expressions import Call, Column, Expr, columns_of, walk
+from narrows.expressions import Call, Column, Expr, Literal, columns_of, walk
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
-from narrows.schema import TIMESTAMP, Field, Struct
+from narrows.schema import BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
 from narrows.sql.binding import Ids
 from narrows.sql.functions import Kind
+from narrows.sql.functions.registry import WindowArgument
 from narrows.sql.scope import Relation
 
 _WINDOW_COLUMNS = Struct((Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP)))
@@ -38,6 +39,8 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
         if not aggregates:
             # Without aggregates a window emits its rows.
             return plan
+        # A window belongs to its partition: those of two keys may have the same bounds.
+        keys.extend(key for key in window.window.partition_by if key not in keys)
         keys.extend(window.relation.columns)
     else:
         _refuse_bounds(clauses)
@@ -89,8 +92,31 @@ def _refuse_ungrouped(clauses: Clauses, allowed: set[int]) -> None:
 
 def _window_node(plan: Node, grouping: Grouping, ids: Ids) -> Window:
     assert grouping.window is not None
+    _check_arguments(grouping.window)
     relation = Relation(ids.new(), None, _WINDOW_COLUMNS)
     return Window(child=plan, window=grouping.window, keys=tuple(grouping.keys), relation=relation)
+
+
+_TIME_UNITS = frozenset({"ms", "ss", "mi", "hh", "dd"})
+
+
+def _check_arguments(window: Call) -> None:
+    """A window's size must be known when the query is planned."""
+    for arg, kind in zip(window.args, window.function.window_arguments, strict=False):
+        value = arg.value if isinstance(arg, Literal) else None
+        match kind:
+            case WindowArgument.UNIT:
+                fits = isinstance(value, str) and value in _TIME_UNITS
+            case WindowArgument.COUNT:
+                fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
+            case WindowArgument.CONDITION:
+                fits = arg.dtype in (BOOLEAN, UNKNOWN)
+        if not fits:
+            raise fail(
+                Code.INVALID_WINDOW,
+                f"`{window.function.name}` takes {kind.value}, not `{expression_text(arg)}`",
+                arg.span or window.span,
+            )
 
 
 def _bound_column(expr: Expr, relation: Relation) -> Expr | None:

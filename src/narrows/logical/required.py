@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from narrows.demand import ALL, NOTHING, Demand, conform, fields
+from narrows.demand import ALL, NOTHING, Demand, conform, fields, union_all
 from narrows.expression_text import expression_text
 from narrows.expressions import (
     Call,
@@ -54,16 +54,20 @@ from narrows.sql.functions.looks import access, whole
 class Required:
     """What a plan demands of each column, and where it demanded more than it had to."""
 
-    columns: dict[ColumnId, Demand] = field(default_factory=dict)
+    columns: dict[ColumnId, list[Demand]] = field(default_factory=dict)
+    """What each use of a column demands of it; `column` has their union."""
     losses: dict[str, Notice] = field(default_factory=dict)
+
+    def column(self, column: ColumnId) -> Demand:
+        return union_all(self.columns.get(column, ()))
 
     def row(self, source: Decoded) -> Demand:
         """The demand on a source's row, as a demand on a struct."""
         schema, relation = source.source.schema, source.relation.id
         parts = {}
         for ordinal, column in enumerate(schema):
-            demand = self.columns.get(ColumnId(relation, ordinal))
-            if demand is not None:
+            demand = self.column(ColumnId(relation, ordinal))
+            if demand is not NOTHING:
                 parts[column.name] = conform(demand, column.type)
         if len(parts) == len(schema) and all(part is ALL for part in parts.values()):
             return ALL
@@ -93,8 +97,7 @@ class _Collector:
         self._partly: dict[ColumnId, Expr] = {}
 
     def want(self, column: Column, demand: Demand) -> None:
-        columns = self.found.columns
-        columns[column.id] = columns.get(column.id, NOTHING) | demand
+        self.found.columns.setdefault(column.id, []).append(demand)
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -131,7 +134,7 @@ class _Collector:
                         self.want(column, ALL)
 
     def _wanted(self, relation: int, ordinal: int) -> Demand:
-        return self.found.columns.get(ColumnId(relation, ordinal), NOTHING)
+        return self.found.column(ColumnId(relation, ordinal))
 
     def _event_time(self, node: Decoded) -> None:
         """The event-time column is always needed: the watermark looks at it."""
@@ -219,7 +222,8 @@ class _Collector:
         if is_nested(arg.dtype):
             known = call.function.known
             why = "reads it as a whole" if known else "is a function that Narrows knows nothing of"
-            self._lose(arg, f"`{call.function.name}(...)` {why}")
+            shown = call.function.name if call.function.syntax else f"{call.function.name}(...)"
+            self._lose(arg, f"`{shown}` {why}")
 
     def _note_dynamic_index(self, access: ElementAccess) -> None:
         if isinstance(access.index, Literal) or not isinstance(access.base.dtype, Array):

@@ -17,7 +17,7 @@ from narrows.schema import Struct
 from narrows.sql.bind import Binder
 from narrows.sql.binding import name_of, refused
 from narrows.sql.functions import Kind
-from narrows.sql.scope import Name, Relation
+from narrows.sql.scope import Name, Relation, Scope
 
 _ALLOWED = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND, Kind.GENERATOR)
 
@@ -50,8 +50,12 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
     if isinstance(expr, Call) and expr.function.kind is Kind.GENERATOR:
         _bind_generator(node, expr, binder, selected)
         return
+    if isinstance(node, exp.Aliases):
+        raise refused("several aliases for one value", node)
     name = node.alias if isinstance(node, exp.Alias) else default_name(expr)
     selected.items.append(NamedExpr(name, expr))
+    if isinstance(node, exp.Alias):
+        binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`
 
 
 def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: SelectList) -> None:
@@ -111,6 +115,8 @@ def _spell_out(
     qualifier = _qualifier(node)
     named = _columns(qualifier, binder, notices, excepted=bool(star.args.get("except_")))
     for excluded in star.args.get("except_") or ():
+        if not isinstance(excluded, (exp.Column, exp.Identifier)) or "." in excluded.sql():
+            raise refused("EXCEPT with a part of a column", excluded)
         named = _without(named, name_of(excluded))
     return named
 
@@ -141,12 +147,12 @@ def _columns(
 ) -> list[NamedExpr]:
     scope = binder.scope
     if not qualifier:
-        merged = [NamedExpr(default_name(expr), expr) for expr in scope.merged.values()]
+        merged = [NamedExpr(default_name(m.value), m.value) for m in scope.merged.values()]
         rest = [
             named
             for relation in scope.relations
             for named in _columns_of(relation)
-            if named.name.casefold() not in scope.merged
+            if not _is_merged(named.name, relation, scope)
         ]
         if not excepted:
             notices.extend(_star_notice("*", relation) for relation in scope.relations)
@@ -170,6 +176,11 @@ def _columns(
         NamedExpr(field.name, binder.field(base, Name(field.name, base.span)))
         for field in base.dtype
     ]
+
+
+def _is_merged(name: str, relation: Relation, scope: Scope) -> bool:
+    merged = scope.merged.get(name.casefold())
+    return merged is not None and relation.id in merged.relations
 
 
 def _columns_of(relation: Relation) -> list[NamedExpr]:

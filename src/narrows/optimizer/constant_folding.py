@@ -4,10 +4,11 @@ Before:  Project fields=[items[1 + 1]->x], Filter predicate=[a > 1 AND true]
 After:   Project fields=[items[2]->x],     Filter predicate=[a > 1]
 
 Recognises: integer `+`, `-`, `*` and comparisons of integers; AND, OR and NOT with TRUE or FALSE
-among their arguments; CASE and `if` whose condition is known; a filter on TRUE.
+among their arguments; CASE whose condition is known; a filter on TRUE.
 
 Refuses: whatever could differ from Spark in any setting. Integer results outside INT (Spark's
-literals are INT, and overflow depends on ANSI mode), division, decimals, NULLs, strings.
+literals are INT, and overflow depends on ANSI mode), division, decimals, NULLs, strings, a CASE
+whose branches differ in type.
 
 Terminates: every step replaces an expression by a smaller one.
 
@@ -18,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from narrows.expressions import Call, Expr, Literal
+from narrows.expressions import Call, Cast, Expr, Literal
 from narrows.logical.nodes import Filter, Node, transform_up
-from narrows.schema import INT
+from narrows.schema import INT, VOID, Unknown
 from narrows.sql.functions import operator
 from narrows.sql.literals import literal
 
@@ -114,8 +115,11 @@ def _fold_connector(call: Call, absorbing: bool) -> Expr:
 def _fold_case(call: Call) -> Expr:
     """Drops branches that cannot be taken, and stops at one that always is."""
     args = call.args
-    kept: list[Expr] = []
     default: Expr | None = args[-1] if len(args) % 2 == 1 else None
+    results = [*args[1::2], *((default,) if default is not None else ())]
+    if isinstance(call.dtype, Unknown) or any(r.dtype != call.dtype for r in results):
+        return call  # a branch that goes away may have decided the type
+    kept: list[Expr] = []
     for place in range(0, len(args) - 1, 2):
         condition, result = args[place], args[place + 1]
         if _is(condition, True):
@@ -126,9 +130,12 @@ def _fold_case(call: Call) -> Expr:
     folded = (*kept, *((default,) if default is not None else ()))
     if len(folded) == len(args):
         return call
-    if not kept:
-        return default if default is not None else Literal(text="NULL", dtype=call.dtype)
-    return Call(function=call.function, args=folded, dtype=call.dtype, span=call.span)
+    if kept:
+        return Call(function=call.function, args=folded, dtype=call.dtype, span=call.span)
+    if default is not None:
+        return default
+    null = Literal(text="NULL", dtype=VOID)
+    return Cast(operand=null, to=call.dtype.sql(), dtype=call.dtype)
 
 
 def _int_value(expr: Expr) -> int | None:

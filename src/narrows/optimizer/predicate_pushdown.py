@@ -88,11 +88,11 @@ def _push(node: Node) -> Node | None:
 
 def _below(conjuncts: Sequence[Expr], node: UnaryNode, usable: set[ColumnId]) -> Node | None:
     """Moves the conjuncts that use only these columns below the node."""
-    moving = [c for c in conjuncts if is_deterministic(c) and _uses_only(c, usable)]
+    moving, staying = _divide(conjuncts, usable)
     if not moving:
         return None
     pushed = node.with_children([Filter(child=node.child, predicate=conjunction(moving))])
-    return with_filter(pushed, [c for c in conjuncts if c not in moving])
+    return with_filter(pushed, staying)
 
 
 def _through_project(conjuncts: Sequence[Expr], project: Project) -> Node | None:
@@ -108,6 +108,8 @@ def _through_project(conjuncts: Sequence[Expr], project: Project) -> Node | None
 def _below_aggregation(conjuncts: Sequence[Expr], aggregation: Aggregation) -> Node | None:
     if not aggregation.keys:
         return None  # a global aggregate gives a row even when no row comes in
+    if not all(is_deterministic(expr) for _, expr in aggregation.keys):
+        return None
     meaning = {
         ColumnId(aggregation.relation.id, ordinal): expr
         for ordinal, (_, expr) in enumerate(aggregation.keys)
@@ -118,7 +120,7 @@ def _below_aggregation(conjuncts: Sequence[Expr], aggregation: Aggregation) -> N
 def _substituted(
     conjuncts: Sequence[Expr], node: UnaryNode, meaning: dict[ColumnId, Expr]
 ) -> Node | None:
-    moving = [c for c in conjuncts if is_deterministic(c) and _uses_only(c, meaning.keys())]
+    moving, staying = _divide(conjuncts, meaning.keys())
     if not moving:
         return None
 
@@ -127,7 +129,7 @@ def _substituted(
 
     below = [rewrite(conjunct, spelled_out) for conjunct in moving]
     pushed = node.with_children([Filter(child=node.child, predicate=conjunction(below))])
-    return with_filter(pushed, [c for c in conjuncts if c not in moving])
+    return with_filter(pushed, staying)
 
 
 def _into_join(conjuncts: Sequence[Expr], join: Join) -> Node | None:
@@ -177,6 +179,18 @@ def is_deterministic(expr: Expr) -> bool:
         for part in walk(expr)
         if isinstance(part, Call)
     )
+
+
+def _divide(
+    conjuncts: Sequence[Expr], usable: Container[ColumnId]
+) -> tuple[list[Expr], list[Expr]]:
+    """Those that may move to where only these columns exist, and those that stay."""
+    moving: list[Expr] = []
+    staying: list[Expr] = []
+    for conjunct in conjuncts:
+        moves = is_deterministic(conjunct) and _uses_only(conjunct, usable)
+        (moving if moves else staying).append(conjunct)
+    return moving, staying
 
 
 def _uses_only(expr: Expr, usable: Container[ColumnId]) -> bool:

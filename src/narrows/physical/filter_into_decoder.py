@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from narrows.expressions import Expr
 from narrows.logical.nodes import (
     Aggregation,
     Distinct,
@@ -47,12 +48,15 @@ class FilterIntoDecoder:
             decoder = node.child
             if keeps_state and decoder.source.eventtime is not None:
                 return None
-            conjuncts = split(node.predicate)
-            moving = tuple(c for c in conjuncts if leaf_test(c, decoder.relation.id) is not None)
+            moving: list[Expr] = []
+            staying: list[Expr] = []
+            for conjunct in split(node.predicate):
+                moves = leaf_test(conjunct, decoder.relation.id) is not None
+                (moving if moves else staying).append(conjunct)
             if not moving:
                 return None
-            staying = [c for c in conjuncts if c not in moving]
-            return with_filter(replace(decoder, filter=moving), staying, kind=PhysicalFilter)
+            testing = replace(decoder, filter=tuple(moving))
+            return with_filter(testing, staying, kind=PhysicalFilter)
 
         pushed = transform_up(plan, push)
         return None if pushed is None else _narrow_shipping(pushed)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from narrows.codecs.projection import Key, Path, Step
-from narrows.expressions import Column, ElementAccess, Expr, FieldAccess, Literal
+from narrows.expressions import Column, ElementAccess, Expr, FieldAccess
 from narrows.schema import Array, Map, Struct
+from narrows.sql.functions.looks import constant_place
 
 
 def source_path(expr: Expr, relation: int) -> Path | None:
@@ -19,21 +20,11 @@ def source_path(expr: Expr, relation: int) -> Path | None:
             case FieldAccess(base=base, name=name) if isinstance(base.dtype, Struct):
                 steps.append(name)
                 expr = base
-            case ElementAccess(base=base, index=Literal(value=value)):
-                step = _step(base, value)
-                if step is None:
+            case ElementAccess(base=base, index=index):
+                place = constant_place(base.dtype, index)
+                if place is None or (isinstance(base.dtype, Array) and int(place) < 0):
                     return None
-                steps.append(step)
+                steps.append(Key(place) if isinstance(base.dtype, Map) else int(place))
                 expr = base
             case _:
                 return None
-
-
-def _step(base: Expr, value: object) -> Step | None:
-    match base.dtype:
-        case Array() if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        case Map() if isinstance(value, (str, int, bool)):
-            return Key(value)
-        case _:
-            return None

@@ -121,7 +121,9 @@ def _constant(column: Expr, literal: Expr) -> Constant | None:
         return None
     value, dtype = literal.value, column.dtype
     if dtype in INTEGRAL and isinstance(value, int) and not isinstance(value, bool):
-        return value if -(2**63) <= value < 2**63 else None
+        # Arrow refuses a constant that the column's type cannot hold; Spark widens the column.
+        limit = 2 ** (8 * 2 ** INTEGRAL.index(dtype) - 1)
+        return value if -limit <= value < limit else None
     if dtype in (FLOAT, DOUBLE):
         numeric = literal.dtype in (*INTEGRAL, DOUBLE) or isinstance(literal.dtype, Decimal)
         return float(literal.text) if numeric else None

@@ -8,6 +8,8 @@ binder raises the problems at the end (`Problems.raise_if_any`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlglot import exp
 
@@ -38,7 +40,7 @@ from narrows.sql.bind_calls import bind_call
 from narrows.sql.binding import Ids, Problems, find_function, name_of, refused, span_of
 from narrows.sql.dialect import NarrowsDialect
 from narrows.sql.functions import Function, FunctionRegistry, Kind, operator
-from narrows.sql.literals import bind_literal, literal, negated
+from narrows.sql.literals import bind_literal, literal, negated, typed_literal
 from narrows.sql.scope import Name, Scope
 from narrows.sql.types import read_type_text
 
@@ -64,6 +66,21 @@ class Binder:
         self.clause, self.allowed = clause, frozenset(allowed)
         return self.bind(node)
 
+    @contextmanager
+    def within(self, place: str, allowed: frozenset[Kind]) -> Iterator[None]:
+        """Binds what stands inside something else, with other functions allowed there."""
+        before = self.clause, self.allowed
+        self.clause, self.allowed = place, allowed
+        try:
+            yield
+        finally:
+            self.clause, self.allowed = before
+
+    def variable_id(self, place: int) -> int:
+        """The number of a lambda's parameter: by depth and place, so that equal lambdas compare
+        equal wherever they stand."""
+        return self.scope.lambda_depth * 10 + place
+
     def bind(self, node: exp.Expr) -> Expr:
         try:
             return self._bind(node)
@@ -73,6 +90,9 @@ class Binder:
 
     def _bind(self, node: exp.Expr) -> Expr:
         kind = type(node)
+        unread = forms.unread_arguments(node)
+        if unread:
+            raise refused(f"{kind.__name__.upper()} with {', '.join(unread).upper()}", node)
         if kind in forms.BINARY_OPERATORS:
             return self._binary(node, forms.BINARY_OPERATORS[kind])
         if kind in forms.CONNECTORS:
@@ -197,7 +217,7 @@ class Binder:
         self, base: Expr, element: Struct, name: Name, span: Span | None
     ) -> Expr:
         """`items.x` on a list of structs is the list of their `x`, as in Spark."""
-        variable = Variable(id=self.ids.new(), name="element", dtype=element)
+        variable = Variable(id=self.variable_id(0), name="element", dtype=element)
         body = self.field(variable, name)
         each = Lambda(parameters=(variable,), body=body, dtype=UNKNOWN)
         return self.call(self._function("transform", None), (base, each), span)
@@ -213,6 +233,8 @@ class Binder:
         index = self.bind(step.expressions[0])
         span = Span.around((base.span, span_of(step)))
         match base.dtype:
+            case Struct() if isinstance(index, Literal) and isinstance(index.value, str):
+                return self.field(base, Name(index.value, span))  # b['c']
             case Array(element):
                 if index.dtype not in (*INTEGRAL, UNKNOWN):
                     raise fail(
@@ -279,7 +301,11 @@ class Binder:
                 tested = self._operation("is true" if truth else "is false", operand)
                 return self._operation("not", tested) if node.args.get("negate") else tested
             case _:
-                return self._carried(node)
+                raise fail(
+                    Code.SYNTAX_ERROR,
+                    "IS takes NULL, TRUE, FALSE or DISTINCT FROM",
+                    span_of(node),
+                )
 
     def _between(self, node: exp.Between) -> Expr:
         if node.args.get("symmetric"):
@@ -316,8 +342,12 @@ class Binder:
 
     def _cast(self, node: exp.Cast) -> Expr:
         text = node.to.sql(dialect=NarrowsDialect)
+        operand = self.bind(node.this)
+        typed = typed_literal(operand, read_type_text(text))
+        if typed is not None:
+            return typed
         return Cast(
-            operand=self.bind(node.this),
+            operand=operand,
             to=text,
             safe=isinstance(node, exp.TryCast),
             dtype=read_type_text(text),
@@ -328,10 +358,9 @@ class Binder:
         """A form that Spark understands and we do not have to: its text, around bound operands."""
         operands: list[Expr] = []
         template = node.copy()
-        for child in list(template.iter_expressions()):
-            if not isinstance(child, (exp.Var, exp.DataType, exp.Identifier, exp.IntervalSpan)):
-                operands.append(self.bind(child))
-                child.replace(exp.column(_hole(len(operands) - 1)))
+        for child in _operands(template):
+            operands.append(self.bind(child))
+            child.replace(exp.column(_hole(len(operands) - 1)))
         # The text may have the operands in another order than the tree.
         pieces = _HOLE.split(template.sql(dialect=NarrowsDialect))
         return SyntaxForm(
@@ -347,10 +376,22 @@ class Binder:
         return bind_call(self, node)
 
     def call(self, function: Function, args: tuple[Expr, ...], span: Span | None) -> Expr:
+        span = span or Span.around(arg.span for arg in args)
         return Call(function=function, args=args, dtype=function.result(args), span=span)
 
     def _function(self, name: str, span: Span | None) -> Function:
         return find_function(self.functions, name, span)
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """The values that a form is written around; brackets and lists belong to the form."""
+    found: list[exp.Expr] = []
+    for child in node.iter_expressions():
+        if isinstance(child, (exp.Tuple, exp.Paren)):
+            found.extend(_operands(child))
+        elif not isinstance(child, (exp.Var, exp.DataType, exp.Identifier, exp.IntervalSpan)):
+            found.append(child)
+    return found
 
 
 _HOLE = re.compile(r"__operand_(\d+)__")

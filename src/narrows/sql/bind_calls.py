@@ -81,7 +81,9 @@ def _check_place(binder: Binder, function: Function, clauses: _Clauses, span: Sp
     if kind in _EVERYWHERE or kind in binder.allowed:
         return
     hints = {
-        Kind.AGGREGATE: "a condition on an aggregate belongs into HAVING",
+        Kind.AGGREGATE: "a condition on an aggregate belongs into HAVING"
+        if binder.clause == "WHERE"
+        else None,
         Kind.STREAM_WINDOW: f"write it in GROUP BY: `GROUP BY {function.name}(...)`",
         Kind.GENERATOR: f"use `LATERAL VIEW {function.name}(...) t AS x`",
         Kind.WINDOW_BOUND: "it needs a window in GROUP BY, and stands in SELECT or HAVING",
@@ -109,6 +111,8 @@ def _bind_arguments(
                 Code.SYNTAX_ERROR, f"`{function.name}` is no aggregate, it takes no DISTINCT", span
             )
     if len(nodes) == 1 and isinstance(nodes[0], exp.Star) and function.takes_star:
+        if distinct:
+            raise refused(f"`{function.name}(DISTINCT *)`", call)
         nodes = []
     elif function.unit_first and len(nodes) == 3 and nodes[0].name.upper() in _UNITS:
         unit = Literal(text=nodes[0].name.upper(), dtype=UNKNOWN)
@@ -121,15 +125,17 @@ def _bind_arguments(
             f"function `{function.name}` takes {function.arity_text()}, {given}",
             span,
         )
-    outer = binder.allowed
-    if function.kind in (Kind.AGGREGATE, Kind.STATEFUL, Kind.STREAM_WINDOW, Kind.GENERATOR):
+    if function.kind in (Kind.AGGREGATE, Kind.STATEFUL, Kind.STREAM_WINDOW):
         # No aggregate in an aggregate; but a stateful function works on rows, so it may stand
         # anywhere a row is looked at.
-        binder.allowed = outer & {Kind.STATEFUL}
-    try:
+        inside = f"the arguments of `{function.name}`"
+        with binder.within(inside, binder.allowed & {Kind.STATEFUL}):
+            bound = _bind_each(binder, function, nodes, span)
+    elif function.kind is Kind.GENERATOR:
+        with binder.within(binder.clause, binder.allowed - {Kind.GENERATOR}):
+            bound = _bind_each(binder, function, nodes, span)
+    else:
         bound = _bind_each(binder, function, nodes, span)
-    finally:
-        binder.allowed = outer
     return replace(bound, distinct=distinct)
 
 
@@ -192,12 +198,14 @@ def _bind_lambda(
             span_of(node) or span,
         )
     variables = tuple(
-        Variable(id=binder.ids.new(), name=name.text, dtype=dtype, span=name.span)
-        for name, dtype in zip(names, types, strict=False)
+        Variable(id=binder.variable_id(place), name=name.text, dtype=dtype, span=name.span)
+        for place, (name, dtype) in enumerate(zip(names, types, strict=False))
     )
     binder.scope.enter_lambda(variables)
     try:
-        body = binder.bind(node.this)
+        # What a lambda computes it computes for each element: no rows to remember or to fold.
+        with binder.within(f"the lambda of `{function.name}`", frozenset()):
+            body = binder.bind(node.this)
     finally:
         binder.scope.leave_lambda()
     return Lambda(parameters=variables, body=body, dtype=UNKNOWN, span=span_of(node))
@@ -219,7 +227,9 @@ def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | N
     if clauses.within_group is not None:
         if function.kind is not Kind.AGGREGATE:
             raise _no_clause(function, "WITHIN GROUP", span)
-        call = replace(call, order_by=bind_sort_keys(binder, clauses.within_group.expressions))
+        with binder.within("WITHIN GROUP", binder.allowed & {Kind.STATEFUL}):
+            keys = bind_sort_keys(binder, clauses.within_group.expressions)
+        call = replace(call, order_by=keys)
     if clauses.over is not None:
         call = replace(call, partition_by=_bind_partition(binder, function, clauses.over, span))
     return call
@@ -227,12 +237,8 @@ def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | N
 
 def _bind_row(binder: Binder, node: exp.Expr) -> Expr:
     """An expression that looks at single rows, inside a clause that may hold aggregates."""
-    outer = binder.allowed
-    binder.allowed = outer & {Kind.STATEFUL}
-    try:
+    with binder.within("a clause of a call", binder.allowed & {Kind.STATEFUL}):
         return binder.bind(node)
-    finally:
-        binder.allowed = outer
 
 
 def _bind_partition(

@@ -5,7 +5,10 @@ translate: a call must reach Spark as the user wrote it, and the function regist
 name that the user wrote. So here every call is parsed as what it is, a name with arguments, except
 for the few that have a syntax of their own, such as CAST and EXTRACT.
 
-What differs from Spark's SQL text is settled before parsing, on the tokens:
+sqlglot is also lenient where Spark is not: it reads over a missing bracket or a comma too many.
+What is written must count, so brackets and commas are checked here, before it sees them.
+
+What differs from Spark's SQL text is settled on the tokens, too:
 
 * `b->c` is field access and means `b.c`. Spark reads `x -> ...` as a lambda, and so does sqlglot,
   even in `upper(b->c)`. An arrow is a lambda's only where the function called takes a lambda at
@@ -17,6 +20,7 @@ What differs from Spark's SQL text is settled before parsing, on the tokens:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -47,12 +51,49 @@ class NarrowsParser(SparkParser):
         name: SparkParser.FUNCTION_PARSERS[name] for name in _SYNTAX_OF_THEIR_OWN
     }
     NO_PAREN_FUNCTION_PARSERS: ClassVar[Any] = {
-        name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
+        "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
     }
+    TERM: ClassVar[Any] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
     NO_PAREN_FUNCTIONS: ClassVar[Any] = {
         TokenType.CURRENT_DATE: exp.CurrentDate,
         TokenType.CURRENT_TIMESTAMP: exp.CurrentTimestamp,
     }
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        """Spark's precedence: shifts bind tighter than `&`, that than `^`, that than `|`."""
+        parse = self._parse_shift
+        for kind, operator in _BITWISE:
+            parse = self._left_associative(kind, operator, parse)
+        return parse()
+
+    def _left_associative(
+        self, kind: TokenType, operator: type[exp.Binary], operand: Callable[[], exp.Expr | None]
+    ) -> Callable[[], exp.Expr | None]:
+        def parse() -> exp.Expr | None:
+            this = operand()
+            while self._match(kind):
+                this = self.expression(operator(this=this, expression=operand()))
+            return this
+
+        return parse
+
+    def _parse_shift(self) -> exp.Expr | None:
+        this = self._parse_term()
+        while True:
+            if self._match_pair(TokenType.LT, TokenType.LT):
+                shift: type[exp.Binary] = exp.BitwiseLeftShift
+            elif self._match_pair(TokenType.GT, TokenType.GT):
+                shift = exp.BitwiseRightShift
+            else:
+                return this
+            this = self.expression(shift(this=this, expression=self._parse_term()))
+
+
+_BITWISE = (
+    (TokenType.AMP, exp.BitwiseAnd),
+    (TokenType.CARET, exp.BitwiseXor),
+    (TokenType.PIPE, exp.BitwiseOr),
+)
 
 
 class NarrowsDialect(Spark):
@@ -62,11 +103,6 @@ class NarrowsDialect(Spark):
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     Parser = NarrowsParser
-
-
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
-_NOT_A_NAME = {TokenType.STRING, TokenType.NUMBER}
 
 
 def new_parser() -> NarrowsParser:
@@ -81,21 +117,42 @@ def new_parser() -> NarrowsParser:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text, arrows and windows settled."""
+    """The tokens of a text, with strings joined, arrows settled and brackets checked."""
     try:
         tokens: list[Token] = NarrowsDialect().tokenize(text)
     except TokenError as error:
         raise _unreadable(text, error) from None
-    return _settle(tokens)
+    return _settle(_join_strings(tokens, text))
 
 
 def _unreadable(text: str, error: TokenError) -> NarrowsError:
     message = str(error.__cause__ or error)
     end = len(text.rstrip())
-    if "Missing" in message:
-        what = "a quote, backtick or comment is not closed"
-        return fail(Code.SYNTAX_ERROR, what, Span(max(0, end - 1), end))
-    return fail(Code.SYNTAX_ERROR, f"cannot read this text: {message}", Span(max(0, end - 1), end))
+    place = Span(max(0, end - 1), end)
+    if "Missing" in message or "out of range" in message:
+        return fail(Code.SYNTAX_ERROR, "a quote, backtick or comment is not closed", place)
+    return fail(Code.SYNTAX_ERROR, f"cannot read this text: {message}", place)
+
+
+def _join_strings(tokens: list[Token], text: str) -> list[Token]:
+    """`'a' 'b'` is one string; `'it''s'`, where they touch, has a quote in it."""
+    joined: list[Token] = []
+    for token in tokens:
+        last = joined[-1] if joined else None
+        if last is None or not (last.token_type is token.token_type is TokenType.STRING):
+            joined.append(token)
+            continue
+        quote = text[token.start] if last.end + 1 == token.start else ""
+        joined[-1] = Token(
+            TokenType.STRING,
+            last.text + quote + token.text,
+            token.line,
+            token.col,
+            last.start,
+            token.end,
+            last.comments,
+        )
+    return joined
 
 
 class _Bracket:
@@ -112,38 +169,101 @@ class _Bracket:
 
 def _settle(tokens: list[Token]) -> list[Token]:
     settled: list[Token] = []
-    open_brackets: list[_Bracket] = []
+    brackets: list[_Bracket] = []
     closed_at = -1  # where the bracket that was closed last had been opened
     for place, token in enumerate(tokens):
         kind = token.token_type
-        if kind is TokenType.ARROW:
-            bracket = open_brackets[-1] if open_brackets else None
-            if not _is_lambda(bracket, place, tokens, closed_at):
+        before = settled[-1] if settled else None
+        if before is not None and before.token_type is TokenType.DOT and _is_word(token):
+            token = _retyped(token, TokenType.VAR, token.text)  # `b.order`: no keyword here
+        elif kind is TokenType.ARROW:
+            if before is None or not _ends_value(before):
+                raise _unexpected(token)
+            if not _is_lambda(brackets[-1] if brackets else None, place, tokens, closed_at):
                 token = _retyped(token, TokenType.DOT, ".")
-        elif kind in _OPENING:
-            if len(open_brackets) == MAX_NESTING:
+        elif kind in _CLOSED_BY:
+            if len(brackets) == MAX_NESTING:
                 raise fail(
                     Code.NESTED_TOO_DEEPLY,
                     f"brackets are nested more than {MAX_NESTING} deep",
-                    Span(token.start, token.end + 1),
+                    _span(token),
                 )
-            name = tokens[place - 1].text if kind is TokenType.L_PAREN and place else ""
-            open_brackets.append(_Bracket(_lambda_places().get(name.lower(), frozenset()), place))
+            name = before.text if kind is TokenType.L_PAREN and before is not None else ""
+            brackets.append(_Bracket(_lambda_places().get(name.lower(), frozenset()), place))
         elif kind in _CLOSING:
-            if open_brackets:
-                closed_at = open_brackets.pop().opened
+            if not brackets or _CLOSED_BY[tokens[brackets[-1].opened].token_type] is not kind:
+                raise _unexpected(token)
+            if before is not None and before.token_type is TokenType.COMMA:
+                raise _unexpected(before)
+            closed_at = brackets.pop().opened
         elif kind is TokenType.COMMA:
-            if open_brackets:
-                open_brackets[-1].argument += 1
-                open_brackets[-1].start = place + 1
+            if before is None or before.token_type in _BEFORE_A_VALUE:
+                raise _unexpected(token)
+            if brackets:
+                brackets[-1].argument += 1
+                brackets[-1].start = place + 1
+        elif kind is TokenType.SEMICOLON:
+            if brackets:
+                raise _unclosed(tokens[brackets[-1].opened])
         elif kind is TokenType.WINDOW and _follows(tokens, place, TokenType.L_PAREN):
             token = _retyped(token, TokenType.VAR, token.text)
         settled.append(token)
+    if brackets:
+        raise _unclosed(tokens[brackets[-1].opened])
     return settled
 
 
-def _retyped(token: Token, kind: TokenType, text: str) -> Token:
-    return Token(kind, text, token.line, token.col, token.start, token.end, token.comments)
+def check_query(tokens: list[Token]) -> None:
+    """Refuses what sqlglot would read over in a query: dangling commas, marks of other dialects."""
+    angles = 0
+    for place, token in enumerate(tokens):
+        following = tokens[place + 1] if place + 1 < len(tokens) else None
+        kind = token.token_type
+        if kind in _FOREIGN_MARKS:
+            raise _unexpected(token)
+        if kind in _TYPES and following is not None and following.token_type is TokenType.LT:
+            angles += 1
+        elif kind is TokenType.GT and angles:
+            angles -= 1
+        elif (kind is TokenType.COLON and not angles) or (
+            kind is TokenType.COMMA and (following is None or following.token_type in _CLAUSE_WORDS)
+        ):
+            raise _unexpected(token)
+
+
+_CLOSED_BY = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.L_BRACE: TokenType.R_BRACE,
+}
+_CLOSING = frozenset(_CLOSED_BY.values())
+_BEFORE_A_VALUE = frozenset((*_CLOSED_BY, TokenType.COMMA, TokenType.SELECT))
+_CLAUSE_WORDS = frozenset(
+    {
+        TokenType.FROM,
+        TokenType.WHERE,
+        TokenType.GROUP_BY,
+        TokenType.HAVING,
+        TokenType.ORDER_BY,
+        TokenType.LIMIT,
+    }
+)
+_FOREIGN_MARKS = frozenset({TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.L_BRACE})
+_TYPES = frozenset({TokenType.STRUCT, TokenType.ARRAY, TokenType.MAP})
+_NOT_A_NAME = frozenset({TokenType.STRING, TokenType.NUMBER})
+
+
+def _is_word(token: Token) -> bool:
+    plain = token.token_type not in (*_NOT_A_NAME, TokenType.IDENTIFIER, TokenType.VAR)
+    return plain and token.text.isidentifier()
+
+
+def _ends_value(token: Token) -> bool:
+    return (
+        token.token_type in _CLOSING
+        or token.text.isidentifier()
+        or (token.token_type is TokenType.IDENTIFIER)
+    )
 
 
 def _is_lambda(bracket: _Bracket | None, place: int, tokens: list[Token], closed_at: int) -> bool:
@@ -157,6 +277,22 @@ def _is_lambda(bracket: _Bracket | None, place: int, tokens: list[Token], closed
 
 def _follows(tokens: list[Token], place: int, kind: TokenType) -> bool:
     return place + 1 < len(tokens) and tokens[place + 1].token_type is kind
+
+
+def _retyped(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end, token.comments)
+
+
+def _span(token: Token) -> Span:
+    return Span(token.start, token.end + 1)
+
+
+def _unexpected(token: Token) -> NarrowsError:
+    return fail(Code.SYNTAX_ERROR, f"unexpected `{token.text}`", _span(token))
+
+
+def _unclosed(token: Token) -> NarrowsError:
+    return fail(Code.SYNTAX_ERROR, f"`{token.text}` is not closed", _span(token))
 
 
 @cache

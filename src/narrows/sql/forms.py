@@ -26,6 +26,8 @@ BINARY_OPERATORS: dict[type[exp.Expr], str] = {
     exp.BitwiseAnd: "&",
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
     exp.DPipe: "||",
     exp.Like: "like",
     exp.ILike: "ilike",
@@ -80,8 +82,6 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
 
 CARRIED: frozenset[type[exp.Expr]] = frozenset(
     {
-        exp.AtTimeZone,
-        exp.FromTimeZone,
         exp.Collate,
         exp.Extract,
         exp.Trim,
@@ -97,6 +97,11 @@ CARRIED: frozenset[type[exp.Expr]] = frozenset(
 """Forms that go to Spark as they are; everything below them is demanded."""
 
 REFUSED: dict[type[exp.Expr], str] = {
+    exp.AtTimeZone: "AT TIME ZONE (use from_utc_timestamp)",
+    exp.FromTimeZone: "AT TIME ZONE (use from_utc_timestamp)",
+    exp.Array: "lists in brackets (use `array(...)`)",
+    exp.Struct: "structs in braces (use `struct(...)`)",
+    exp.Var: "this word as a value",
     exp.Subquery: "subqueries",
     exp.Select: "subqueries",
     exp.Union: "subqueries",
@@ -122,3 +127,46 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.HavingMax: "HAVING MAX inside a function call",
 }
 """Forms that cannot be planned, with what to call them in the message."""
+
+_THIS = frozenset({"this"})
+_BINARY = frozenset({"this", "expression"})
+
+READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
+    **dict.fromkeys(BINARY_OPERATORS, _BINARY),
+    **dict.fromkeys(CONNECTORS, _BINARY),
+    **dict.fromkeys(UNARY_OPERATORS, _THIS),
+    **dict.fromkeys(NILADIC, frozenset()),
+    exp.DPipe: _BINARY | {"safe"},
+    exp.Column: frozenset({"this", "table", "db", "catalog"}),
+    exp.Dot: _BINARY,
+    exp.Bracket: frozenset({"this", "expressions"}),
+    exp.Paren: _THIS,
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.Boolean: _THIS,
+    exp.Null: frozenset(),
+    exp.HexString: _THIS,
+    exp.RawString: _THIS,
+    exp.Anonymous: frozenset({"this", "expressions"}),
+    exp.Filter: _BINARY,
+    exp.WithinGroup: _BINARY,
+    exp.IgnoreNulls: _THIS,
+    exp.RespectNulls: _THIS,
+    exp.Not: _THIS,
+    exp.Is: _BINARY | {"negate"},
+    exp.NullSafeNEQ: _BINARY,
+    exp.Between: frozenset({"this", "low", "high", "symmetric"}),
+    exp.In: frozenset({"this", "expressions", "query", "unnest", "field"}),
+    exp.Escape: _BINARY,
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.Cast: frozenset({"this", "to"}),
+    exp.TryCast: frozenset({"this", "to"}),
+}
+"""What the binder reads of the forms that it binds one by one."""
+
+
+def unread_arguments(node: exp.Expr) -> list[str]:
+    """Parts of the syntax that nobody would look at. Nothing that is written may be ignored."""
+    read = READ_ARGUMENTS.get(type(node))
+    if read is None:
+        return []
+    return [name for name, value in node.args.items() if value and name not in read]

@@ -14,7 +14,9 @@ from narrows.schema import (
     BOOLEAN,
     DOUBLE,
     INT,
+    SMALLINT,
     STRING,
+    TINYINT,
     VOID,
     DataType,
     Decimal,
@@ -49,6 +51,27 @@ def literal(value: str | int | bool) -> Literal:
             return Literal(text=str(value), value=value, dtype=_integer_type(value))
         case str():
             return Literal(text=_quote(value), value=value, dtype=STRING)
+
+
+_SUFFIXES: dict[DataType, tuple[str, int]] = {
+    TINYINT: ("Y", 2**7),
+    SMALLINT: ("S", 2**15),
+    INT: ("", 2**31),
+    BIGINT: ("L", 2**63),
+}
+
+
+def typed_literal(operand: object, dtype: DataType) -> Literal | None:
+    """`1L`, or `CAST(1 AS BIGINT)`: an integer constant of that type, if it fits."""
+    if not isinstance(operand, Literal) or dtype not in _SUFFIXES:
+        return None
+    value = operand.value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    suffix, limit = _SUFFIXES[dtype]
+    if not -limit <= value < limit:
+        return None
+    return Literal(text=f"{value}{suffix}", value=value, dtype=dtype)
 
 
 def negated(number: Literal) -> Literal:

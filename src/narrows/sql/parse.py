@@ -10,12 +10,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.sql.cursor import Cursor
-from narrows.sql.dialect import new_parser, tokenize
+from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.statements import (
     CreatePipeline,
     CreateSink,
@@ -39,6 +39,8 @@ from narrows.sql.types import read_columns
 _STATEMENTS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "START", "STOP", "SELECT", "WITH")
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
+_SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
+"""Messages that tell a user nothing: what was unexpected, and where, says more."""
 
 
 def parse(text: str, filename: str | None = None) -> list[Statement]:
@@ -137,11 +139,14 @@ class _StatementParser:
             raise fail(Code.SYNTAX_ERROR, f"expected a query, found {cursor.found}", cursor.span)
         tokens = cursor.take_rest()
         span = Span(tokens[0].start, tokens[-1].end + 1)
+        check_query(tokens)
         with deep_recursion():
             try:
                 (tree,) = new_parser().parse(tokens, self._source)
             except ParseError as error:
                 raise self._syntax_error(error, tokens) from None
+            except TokenError:  # inside a hint, which sqlglot reads by itself
+                raise fail(Code.SYNTAX_ERROR, "a hint or comment cannot be read", span) from None
         if tree is None:
             raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
         return Query(tree, self._source, span)
@@ -149,18 +154,19 @@ class _StatementParser:
     def _syntax_error(self, error: ParseError, tokens: list[Token]) -> NarrowsError:
         details = error.errors[0] if error.errors else {}
         message = str(details.get("description") or error).rstrip(".")
-        highlight = str(details.get("highlight") or "")
         # sqlglot tells line and column of the *end* of the token that it stumbled over.
         line, column = details.get("line"), details.get("col")
-        for token in tokens:
-            if token.line == line and token.col == column:
-                place = Span(token.start, token.end + 1)
-                break
-        else:
-            place = Span(tokens[-1].start, tokens[-1].end + 1)
-        if message == "Invalid expression / Unexpected token" and highlight:
-            message = f"unexpected `{highlight}`"
-        return fail(Code.SYNTAX_ERROR, message[:1].lower() + message[1:], place)
+        stumbled = [t for t in tokens if t.line == line and t.col == column]
+        token = stumbled[0] if stumbled else tokens[-1]
+        if any(internal in message for internal in _SQLGLOT_INTERNALS):
+            at_end = token is tokens[-1]
+            where = "the query ends too early, after" if at_end else "unexpected"
+            message = f"{where} `{token.text}`"
+        return fail(
+            Code.SYNTAX_ERROR,
+            message[:1].lower() + message[1:],
+            Span(token.start, token.end + 1),
+        )
 
     # --- CREATE -----------------------------------------------------------------------------------
 

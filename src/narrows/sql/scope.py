@@ -57,15 +57,25 @@ class Relation:
         ]
 
 
+@dataclass(frozen=True)
+class Merged:
+    """A column that JOIN ... USING made of two: its value, and the relations it stands for."""
+
+    value: Expr
+    relations: frozenset[int]
+
+
 @dataclass
 class Scope:
     """The relations in sight, in the order in which `*` lists them, and the lambda parameters."""
 
     relations: list[Relation] = field(default_factory=list)
-    merged: dict[str, Expr] = field(default_factory=dict)
-    """Columns named in a JOIN ... USING, which an unqualified name means without ambiguity."""
+    merged: dict[str, Merged] = field(default_factory=dict)
+    """Columns named in a JOIN ... USING, by folded name."""
     aliases: dict[str, Expr] = field(default_factory=dict)
-    """Aliases of the select list, where a clause may use them; columns go before them."""
+    """Aliases of the select list, where a clause may use them; columns go before them ..."""
+    aliases_first: bool = False
+    """... but in ORDER BY, which sorts the result."""
     _variables: list[dict[str, Variable]] = field(default_factory=list)
 
     def add(self, relation: Relation, span: Span | None) -> None:
@@ -88,6 +98,10 @@ class Scope:
     def enter_lambda(self, variables: Sequence[Variable]) -> None:
         self._variables.append({v.name.casefold(): v for v in variables})
 
+    @property
+    def lambda_depth(self) -> int:
+        return len(self._variables)
+
     def leave_lambda(self) -> None:
         self._variables.pop()
 
@@ -101,6 +115,8 @@ class Scope:
             variable = variables.get(first.text.casefold())
             if variable is not None:
                 return variable, names[1:]
+        if self.aliases_first and first.text.casefold() in self.aliases:
+            return self.aliases[first.text.casefold()], names[1:]
         relation = self.find_relation(first.text) if len(names) > 1 else None
         if relation is not None:
             qualified = relation.schema.find(names[1].text)
@@ -116,11 +132,16 @@ class Scope:
 
     def _find_column(self, name: Name) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
-        if merged is not None:
-            return merged
-        found = [(r, o) for r in self.relations for o in r.schema.find(name.text)]
+        hidden = merged.relations if merged is not None else frozenset()
+        found = [
+            (r, o) for r in self.relations if r.id not in hidden for o in r.schema.find(name.text)
+        ]
+        if merged is not None and not found:
+            return merged.value
         if not found:
             return None
+        if merged is not None:
+            raise self._ambiguous(name, self.relations)
         if len(found) > 1:
             raise self._ambiguous(name, [relation for relation, _ in found])
         relation, ordinal = found[0]

@@ -120,6 +120,8 @@ def read_type(cursor: Cursor) -> DataType:
 
 
 def _read_struct(cursor: Cursor) -> DataType:
+    if cursor.take("<>"):
+        return Struct(())
     cursor.expect("<")
     if cursor.take(">"):
         return Struct(())

@@ -22,6 +22,7 @@ from narrows.schema import (
     DOUBLE,
     INT,
     SCALARS,
+    STRING,
     TIMESTAMP,
     UNKNOWN,
     Array,
@@ -32,7 +33,14 @@ from narrows.schema import (
 )
 from narrows.sql.functions import looks, results
 from narrows.sql.functions.looks import each, same, same_if_present, shuffled
-from narrows.sql.functions.registry import Function, FunctionRegistry, Generator, Kind, Output
+from narrows.sql.functions.registry import (
+    Function,
+    FunctionRegistry,
+    Generator,
+    Kind,
+    Output,
+    WindowArgument,
+)
 from narrows.sql.functions.results import element_of, of_argument
 
 _KINDS = {
@@ -46,7 +54,9 @@ _KINDS = {
 _NON_DETERMINISTIC = frozenset(
     (
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "input_file_name"),
-        *("monotonically_increasing_id", "spark_partition_id"),
+        *("monotonically_increasing_id", "spark_partition_id", "reflect", "java_method"),
+        *("try_reflect", "input_file_block_start", "input_file_block_length"),
+        *("curdate", "localtime", "unix_timestamp"),
         *("now", "current_timestamp", "current_date", "current_time", "localtimestamp"),
     )
 )
@@ -154,7 +164,6 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "ifnull": _COALESCE,
     "nvl2": {"result": results.of_branches, "look": each(PRESENCE, same)},
     "if": {"result": results.of_branches, "look": each(ALL, same)},
-    "iff": {"result": results.of_branches, "look": each(ALL, same)},
     "nullif": {"result": of_argument(0)},
     "greatest": {"result": results.of_any},
     "least": {"result": results.of_any},
@@ -189,6 +198,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "array_min": {"result": results.element_of_argument(0)},
     "array_repeat": {"result": results.list_of_argument(0)},
     "flatten": {"result": results.flattened},
+    "concat": {"result": results.concatenated},
+    "split": {"result": results.fixed(Array(STRING))},
     "sequence": {"result": results.list_of_argument(0)},
     # maps
     "map_keys": {
@@ -222,8 +233,6 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     },
     "exists": _TEST,
     "forall": _TEST,
-    "any_match": _TEST,
-    "all_match": _TEST,
     "aggregate": _FOLD,
     "reduce": _FOLD,
     "zip_with": {
@@ -272,8 +281,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "inline": {"generator": _inline, "any_shape": _FIRST_ONLY},
     "inline_outer": {"generator": _inline, "any_shape": _FIRST_ONLY},
     # Spark's own time windows, as an expression in GROUP BY
-    "window": {"result": results.fixed(_TIME_WINDOW)},
-    "session_window": {"result": results.fixed(_TIME_WINDOW)},
+    "window": {"result": results.fixed(_TIME_WINDOW), "key_name": "window"},
+    "session_window": {"result": results.fixed(_TIME_WINDOW), "key_name": "session_window"},
     "abs": _KEEPS_TYPE,
     "date_add": _UNIT_FIRST,
     "dateadd": _UNIT_FIRST,
@@ -286,17 +295,28 @@ def _stateful(name: str, low: int, high: int | None, **more: Any) -> Function:
     return Function(name, Kind.STATEFUL, low, high, **more)
 
 
-def _stream_window(name: str, low: int, high: int, cuts_by_time: bool = False) -> Function:
-    return Function(name, Kind.STREAM_WINDOW, low, high, cuts_by_time=cuts_by_time)
+def _stream_window(
+    name: str, *arguments: WindowArgument, optional: int = 0, cuts_by_time: bool = False
+) -> Function:
+    return Function(
+        name,
+        Kind.STREAM_WINDOW,
+        len(arguments) - optional,
+        len(arguments),
+        window_arguments=arguments,
+        cuts_by_time=cuts_by_time,
+    )
 
+
+_UNIT, _COUNT, _CONDITION = WindowArgument.UNIT, WindowArgument.COUNT, WindowArgument.CONDITION
 
 _NARROWS: tuple[Function, ...] = (
-    _stream_window("tumblingwindow", 2, 2, cuts_by_time=True),
-    _stream_window("hoppingwindow", 3, 3, cuts_by_time=True),
-    _stream_window("sessionwindow", 2, 2),
-    _stream_window("slidingwindow", 2, 3),
-    _stream_window("countwindow", 1, 1),
-    _stream_window("statewindow", 2, 2),
+    _stream_window("tumblingwindow", _UNIT, _COUNT, cuts_by_time=True),
+    _stream_window("hoppingwindow", _UNIT, _COUNT, _COUNT, cuts_by_time=True),
+    _stream_window("sessionwindow", _UNIT, _COUNT),
+    _stream_window("slidingwindow", _UNIT, _COUNT, _COUNT, optional=1),
+    _stream_window("countwindow", _COUNT),
+    _stream_window("statewindow", _CONDITION, _CONDITION),
     Function("timestampadd", Kind.SCALAR, 3, 3, unit_first=True),
     Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
@@ -319,8 +339,8 @@ def builtin_functions() -> FunctionRegistry:
     registry = FunctionRegistry(_spark_functions())
     for name, changes in _REFINEMENTS.items():
         function = registry.find(name)
-        if function is not None:  # some names come and go between Spark versions
-            registry.add(replace(function, **changes))
+        assert function is not None, f"Spark has no function {name}"
+        registry.add(replace(function, **changes))
     for function in _NARROWS:
         registry.add(function)
     return registry

@@ -23,8 +23,8 @@ from narrows.demand import (
     items,
     keys,
 )
-from narrows.expressions import Call, Expr, Lambda, Literal
-from narrows.schema import Array, Map, Struct
+from narrows.expressions import Call, ElementAccess, Expr, FieldAccess, Lambda, Literal
+from narrows.schema import INTEGRAL, STRING, Array, DataType, Map, Struct
 
 if TYPE_CHECKING:
     from narrows.sql.functions.registry import InsideLambda, Look
@@ -109,10 +109,6 @@ def named_struct(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[D
     return _interleaved(call, lambda place: _of_member(call, place, wanted))
 
 
-def struct(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Demand]:
-    return [_of_member(call, place, wanted) for place in range(len(call.args))]
-
-
 def _of_member(call: Call, place: int, wanted: Demand) -> Demand:
     if isinstance(wanted, Fields) and isinstance(call.dtype, Struct):
         return wanted.at(call.dtype.fields[place].name)
@@ -138,18 +134,34 @@ def _interleaved(call: Call, of_pair: Callable[[int], Demand]) -> list[Demand]:
 
 def access(base: Expr, index: Expr, wanted: Demand, first: int = 0) -> Demand:
     """What `base[index]` demands of its base, when its lists count from `first`."""
-    constant = index.value if isinstance(index, Literal) else None
+    constant = constant_place(base.dtype, index)
     if isinstance(base.dtype, Map):
         return keys({constant: wanted}) if constant is not None else keys(rest=wanted)
     if not isinstance(base.dtype, Array):
         return ALL
-    if not isinstance(constant, int) or isinstance(constant, bool):
+    if not isinstance(constant, int):
         return items(rest=wanted)
     if constant < first:
         # Before the first element: always NULL where lists count from 0; element_at(x, -1) counts
         # from the end instead, which may be any element.
         return NOTHING if first == 0 else items(rest=wanted)
     return items({constant - first: wanted})
+
+
+def constant_place(dtype: DataType, index: Expr) -> int | str | None:
+    """The index or key that a constant means; None when it is none, or Spark would convert it."""
+    value = index.value if isinstance(index, Literal) else None
+    match dtype, value:
+        case _, bool():
+            return None
+        case Array(), int():
+            return value
+        case Map(key), str() if key == STRING:
+            return value
+        case Map(key), int() if key in INTEGRAL:
+            return value
+        case _:
+            return None
 
 
 def element_at(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Demand]:
@@ -175,11 +187,24 @@ def transform(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Dema
     match wanted:
         case Items(parts, rest, length):
             places = {index: through(part) for index, part in parts.items()}
-            return [items(places, through(rest), length), NOTHING]  # type: ignore[arg-type]
+            # Element i of the result is there only if the list is that long, unless the body is
+            # NULL for a missing element anyway, as a mere access is.
+            known = length or not _is_access(body)
+            return [items(places, through(rest), known), NOTHING]  # type: ignore[arg-type]
         case _ if wanted is ALL:
             return [items(rest=through(ALL), length=True), NOTHING]
         case _:
             return [wanted, NOTHING]
+
+
+def _is_access(function: Lambda) -> bool:
+    """Is the lambda `x -> x.f[0].g`: NULL whenever its element is NULL or missing?"""
+    body = function.body
+    while isinstance(body, (FieldAccess, ElementAccess)):
+        if isinstance(body, ElementAccess) and not isinstance(body.index, Literal):
+            return False
+        body = body.base
+    return body == function.parameters[0]
 
 
 def filter_elements(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Demand]:
@@ -210,7 +235,7 @@ def zip_lists(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Dema
     combine = call.args[2]
     if not isinstance(combine, Lambda):
         return whole(call, wanted, inside)
-    demands = inside(combine, of_element(wanted))
+    demands = [*inside(combine, of_element(wanted)), NOTHING, NOTHING][:2]
     return [*(items(rest=demand, length=True) for demand in demands), NOTHING]
 
 

@@ -14,7 +14,7 @@ from narrows.sql.functions.registry import Function, Kind, Look, Syntax
 from narrows.sql.functions.results import Result
 
 LOOSEST = 0
-OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SUM, PRODUCT, UNARY, ACCESS = range(1, 12)
+OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ACCESS = range(1, 13)
 """Precedences, loose to tight."""
 
 
@@ -25,7 +25,11 @@ def _infix(symbol: str, precedence: int, result: Result, name: str | None = None
         2,
         None,
         result=result,
-        syntax=Syntax(precedence, lambda parts: f" {symbol} ".join(parts)),
+        syntax=Syntax(
+            precedence,
+            lambda parts: f" {symbol} ".join(parts),
+            left_associative=precedence > COMPARE,
+        ),
     )
 
 
@@ -85,6 +89,8 @@ OPERATORS: tuple[Function, ...] = (
     _infix("|", BIT_OR, results.arithmetic),
     _infix("^", BIT_XOR, results.arithmetic),
     _infix("&", BIT_AND, results.arithmetic),
+    _infix("<<", SHIFT, results.of_argument(0)),
+    _infix(">>", SHIFT, results.of_argument(0)),
     _infix("+", SUM, results.arithmetic),
     _infix("-", SUM, results.arithmetic),
     _infix("||", SUM, results.fixed(UNKNOWN)),  # strings, binaries or lists
@@ -110,7 +116,7 @@ OPERATORS: tuple[Function, ...] = (
         None,
         result=results.of_case,
         look=looks.case,
-        syntax=Syntax(ACCESS, _write_case),
+        syntax=Syntax(ACCESS, _write_case, encloses=True),
     ),
 )
 

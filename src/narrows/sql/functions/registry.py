@@ -41,6 +41,14 @@ class Kind(Enum):
     TABLE = "table"
 
 
+class WindowArgument(Enum):
+    """What a stream window takes: a unit of time, a number of them, or a condition on rows."""
+
+    UNIT = "a unit: 'ms', 'ss', 'mi', 'hh' or 'dd'"
+    COUNT = "a whole number above 0"
+    CONDITION = "a condition"
+
+
 class Output(NamedTuple):
     """A column that a generator makes."""
 
@@ -64,6 +72,10 @@ class Syntax:
 
     precedence: int
     write: Callable[[Sequence[str]], str]
+    encloses: bool = False
+    """Its operands stand between words of its own (CASE ... END): they need no parentheses."""
+    left_associative: bool = False
+    """`a - b - c` means `(a - b) - c`."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,9 @@ class Function:
     lambdas: Mapping[int, LambdaTypes] = field(default_factory=dict, repr=False, compare=False)
     generator: Generator | None = field(default=None, repr=False, compare=False)
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
+    window_arguments: tuple[WindowArgument, ...] = field(default=(), repr=False, compare=False)
+    key_name: str | None = field(default=None, repr=False, compare=False)
+    """The name under which SELECT may use this call when it is a group key: `window.start`."""
     cuts_by_time: bool = field(default=False, repr=False, compare=False)
     """A stream window that a row's own time alone puts it into."""
     unit_first: bool = field(default=False, repr=False, compare=False)

@@ -125,6 +125,12 @@ def flattened(args: Sequence[Expr]) -> DataType:
     return inner if isinstance(inner, Array) else UNKNOWN
 
 
+def concatenated(args: Sequence[Expr]) -> DataType:
+    """concat joins strings, binaries or lists."""
+    types = [arg.dtype for arg in args]
+    return common(types) if types and isinstance(types[0], Array) else UNKNOWN
+
+
 def list_of_keys(args: Sequence[Expr]) -> DataType:
     dtype = args[0].dtype
     return Array(dtype.key) if isinstance(dtype, Map) else UNKNOWN
