@@ -92,11 +92,45 @@ CARRIED: frozenset[type[exp.Expr]] = frozenset(
         exp.All,
         exp.Tuple,
         exp.SimilarTo,
+        exp.ParseJSON,
+        exp.StrToDate,
+        exp.StrToTime,
+        exp.CastToStrType,
     }
 )
 """Forms that go to Spark as they are; everything below them is demanded."""
 
+_FOREIGN_OPERATOR = "operators of other databases"
+_FOREIGN_CONSTANT = "constants of other databases"
+
 REFUSED: dict[type[exp.Expr], str] = {
+    exp.List: "lists in brackets (use `array(...)`)",
+    exp.Concat: "strings side by side",
+    exp.Unnest: "UNNEST",
+    exp.Columns: "COLUMNS(...)",
+    exp.Pseudocolumn: "pseudo columns",
+    exp.PositionalColumn: "columns by position",
+    exp.Comprehension: "list comprehensions",
+    exp.Prior: "PRIOR",
+    exp.ScopeResolution: "`::` at this place",
+    exp.Aliases: "several aliases for one expression",
+    **dict.fromkeys(
+        (
+            *(exp.Adjacent, exp.ArrayContainedBy, exp.ArrayContainsAll, exp.Cbrt, exp.Coalesce),
+            *(exp.Distance, exp.DistanceNd, exp.ExtendsLeft, exp.ExtendsRight, exp.Glob),
+            *(exp.JSONBContainsAllTopKeys, exp.JSONBContainsAnyTopKeys, exp.JSONBContainsTopKey),
+            *(exp.JSONBDeleteAtPath, exp.JSONBPathExists, exp.Match, exp.NestedJSONSelect),
+            *(exp.Operator, exp.Overlaps, exp.RegexpILike, exp.Sqrt, exp.StartsWith),
+        ),
+        _FOREIGN_OPERATOR,
+    ),
+    **dict.fromkeys(
+        (
+            *(exp.BitString, exp.ByteString, exp.Heredoc, exp.Introducer, exp.National),
+            exp.UnicodeString,
+        ),
+        _FOREIGN_CONSTANT,
+    ),
     exp.AtTimeZone: "AT TIME ZONE (use from_utc_timestamp)",
     exp.FromTimeZone: "AT TIME ZONE (use from_utc_timestamp)",
     exp.Array: "lists in brackets (use `array(...)`)",
@@ -170,3 +204,61 @@ def unread_arguments(node: exp.Expr) -> list[str]:
     if read is None:
         return []
     return [name for name, value in node.args.items() if value and name not in read]
+
+
+NOT_EXPRESSION_BASES: tuple[type[exp.Expr], ...] = (
+    exp.ColumnConstraint,
+    exp.ColumnConstraintKind,
+    exp.DDL,
+    exp.DML,
+    exp.DataType,
+    exp.JSONPathPart,
+    exp.Property,
+)
+"""Everything below these is part of a statement, a type or a path, never a value."""
+
+_ABSTRACT = """
+AggFunc Binary Condition Connector DerivedTable ExplodeOuter Expression Func IntervalOp Predicate
+Query Selectable SetOperation SubqueryPredicate TimeUnit UDTF Unary _TimeUnit
+"""
+
+_CLAUSES = """
+CTE Changes Cluster Cube Distribute Fetch Final ForClause From Group GroupingSets Having Hint
+HistoricalData IndexTableHint Into Join JoinHint Lateral LimitOptions Lock MatchRecognize
+MatchRecognizeMeasure Nearest Offset Ordered PartitionByExcluding Pivot PivotAlias PivotAny PreWhere
+Qualify QueryOption QueryTransform RecursiveWithSearch Rollup SemanticView Sort Table TableAlias
+TableFromRows TableSample UnpivotColumns Values Version Where WindowSpec With WithFill WithTableHint
+"""
+
+_PARTS_OF_EXPRESSIONS = """
+AtIndex CharacterSet ColumnPosition ColumnPrefix DataTypeParam ForIn FormatJson FormatPhrase If JSON
+JSONColumnDef JSONExtractQuote JSONKeyValue JSONPath JSONSchema JSONValue OnCondition Opclass
+OpenJSONColumnDef OverflowTruncateBehavior SkipJSONColumn TableColumn TranslateCharacters
+Variadic WithOperator XMLKeyValueOption XMLNamespace
+"""
+
+_STATEMENTS = """
+AddConstraint AddPartition AllowedValuesProperty Alter AlterColumn AlterDistStyle AlterIndex
+AlterModifySqlSecurity AlterRename AlterSession AlterSet AlterSortKey Analyze AnalyzeColumns
+AnalyzeDelete AnalyzeHistogram AnalyzeListChainedRows AnalyzeSample AnalyzeStatistics
+AnalyzeValidate AnalyzeWith Attach AttachOption Block Cache CaseStatement Check Clone ColumnDef
+Command Comment Commit ConditionalInsert Connect ConnectTo Constraint CopyParameter Credentials
+Declare DeclareItem Describe Detach Directory DirectoryStage Disconnect Drop DropPartition
+DropPrimaryKey EndStatement Execute ExecuteSql Export ForeignKey FunctionSpecification Get Grant
+GrantPrincipal GrantPrivilege IfBlock Index IndexConstraintOption IndexParameters InputOutputFormat
+Install Iterate Kill Leave ListStage LoadData LockingStatement LoopBlock MacroOverload
+MacroOverloads MergeTreeTTL MergeTreeTTLAction ModelAttribute ModifyColumn MultitableInserts
+OnConflict Partition PartitionBoundSpec PartitionByRangePropertyDynamic PartitionId PartitionList
+PartitionRange Per Pragma PrimaryKey ProjectionDef Properties Put QueryBand Reference Refresh
+RenameColumn RenameIndex RepeatBlock ReplaceColumns ReplacePartition Return Returning Revoke
+Rollback RollupIndex Schema Semicolon SequenceProperties Set SetItem Show StoredProcedure Stream
+Summarize SwapTable Tag TimeseriesKey Transaction TriggerEvent TriggerExecute TriggerProperties
+TriggerReferencing TruncateTable Uncache Undrop Use UserDefinedFunction UsingData
+WatermarkColumnConstraint When Whens WhileBlock
+"""
+
+NOT_EXPRESSIONS: frozenset[str] = frozenset(
+    f"{_ABSTRACT} {_CLAUSES} {_PARTS_OF_EXPRESSIONS} {_STATEMENTS}".split()
+)
+"""Classes by name that never stand where a value does: abstract ones, clauses of a query (which the
+planner reads one by one), parts of expressions that are no values, statements and their parts."""
