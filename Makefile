@@ -18,8 +18,8 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --editable '.[dev]'
 	@touch $@
 
-demo: setup ## show what queries over a wide, nested stream need of it
-	@$(BIN)/narrows explain examples/vehicles.sql
+demo: setup ## run pipelines over generated data on an embedded Spark, and show what is saved
+	@$(BIN)/narrows demo
 
 test: setup ## run all tests
 	$(BIN)/python -m pytest
@@ -29,8 +29,10 @@ check: setup ## lint, format check, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup ## measure planning from 100 to 15 000 columns
+bench: setup ## measure planning, decoding, and Narrows against Spark
 	$(BIN)/python bench/planning.py
+	$(BIN)/python bench/decode.py
+	$(BIN)/python bench/narrow_over_wide.py
 
 golden: setup ## rewrite the golden files; read the diff before you commit it
 	NARROWS_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden

@@ -1,4 +1,4 @@
-"""The data of the benchmarks: NDJSON of some 1.6 kB a document, 43 columns and a 20-element list."""
+"""The data of the benchmarks: NDJSON, 1.6 kB a document, 43 columns and a 20-element list."""
 
 from __future__ import annotations
 

@@ -99,7 +99,10 @@ def test_every_step(tmp_path: Path) -> None:
             assert read(folder) in (before, after) if crashed else read(folder) == after
             FileLog(folder, fanout=3).admit([entry(8), entry(9)])
             assert [file for files in read(folder) for file in files] == list(map(entry, range(10)))
-            assert not any(is_temporary(name) for name in os.listdir(folder))
+            names = sorted(os.listdir(folder))
+            assert not any(is_temporary(name) for name in names)
+            covered = [range(int(name[:12]), int(name[13:25]) + 1) for name in names]
+            assert [n for numbers in covered for n in numbers] == list(range(len(read(folder))))
         step += 1
     assert step > 20  # there was something to cut off
 

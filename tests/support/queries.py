@@ -143,6 +143,12 @@ class Writer:
             case _:
                 return self.test(names, depth)
 
+    def into(self, value: Sql) -> Sql:
+        """An expression on a value that stands alone, such as an aggregate's."""
+        for _ in range(self.one(range(4))):
+            value = self.step(value, NOBODY, 0)
+        return self.one((value, self._computed(value, NOBODY, 0)))  # type: ignore[no-any-return]
+
     def test(self, names: Names, depth: int) -> Sql:
         """A condition."""
         if depth > 0 and self.one(range(4)) == 3:
@@ -176,7 +182,7 @@ class Writer:
         options = [Sql(f"to_json({x})", STRING)]
         if isinstance(dtype, (Array, Map)):
             options += [Sql(f"size({x})", INT), Sql(f"cardinality({x})", INT)]
-        if isinstance(dtype, Array) and self.one((False, True)):
+        if isinstance(dtype, Array) and depth > 0 and self.one((False, True)):
             options = [self._folded(value, dtype.element, names, depth)]
         if dtype == STRING:
             options += [Sql(f"upper({x})", STRING), _open(f"{value.base} || 'z'", STRING)]
@@ -339,7 +345,7 @@ def write_query(schema: Struct, one: Choose, relational: bool = False) -> str:
 
 def _write(schema: Struct, writer: Writer) -> str:
     names = Names(_columns(schema))
-    outputs = [writer.output(names, 3).text for _ in range(writer.one((1, 1, 2)))]
+    outputs = [writer.output(names, 4).text for _ in range(writer.one((1, 1, 2)))]
     return f"SELECT {_named(outputs)} FROM {SOURCE}{_where(writer, names)}"
 
 
@@ -356,12 +362,12 @@ def _write_relational(schema: Struct, writer: Writer) -> str:
         source += view
     if shape == "group":
         return _grouped(writer, names, source)
-    outputs = [writer.output(names, 2).text for _ in range(writer.one((1, 1, 2)))]
+    outputs = [writer.output(names, 3).text for _ in range(writer.one((1, 1, 2)))]
     if shape == "stateful":
         value = writer.value(names, 1)
         over = writer.one(("", " OVER (PARTITION BY k)"))
         remembered = f"{writer.one(('lag', 'latest'))}({value.text}){over}"
-        outputs.append(writer.step(Sql(remembered, value.dtype, not over), NOBODY, 0).text)
+        outputs.append(writer.into(Sql(remembered, value.dtype, not over)).text)
     distinct = "DISTINCT " if shape == "distinct" else ""
     return f"SELECT {distinct}{_named(outputs)} FROM {source}{_where(writer, names)}"
 
@@ -415,7 +421,7 @@ def _grouped(writer: Writer, names: Names, source: str) -> str:
         if writer.one(range(4)) == 3:
             outputs.append(f"{call.text} FILTER (WHERE {writer.test(names, 1).text})")
         else:
-            outputs.append(writer.step(call, NOBODY, 0).text)
+            outputs.append(writer.into(call).text)
     by = f" GROUP BY {', '.join(key.text for key in keys)}" if keys else ""
     having = f" HAVING count({outputs[0]}) > 0" if keys and writer.one((False, True)) else ""
     return f"SELECT {_named(outputs)} FROM {source}{where}{by}{having}"

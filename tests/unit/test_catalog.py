@@ -108,7 +108,6 @@ def test_a_type_is_read_back_from_its_text(text: str, dtype: DataType) -> None:
     assert read_schema(f"a {dtype.sql()}").fields[0].type == dtype
 
 
-@pytest.mark.xfail(reason="`<>` is one token")
 def test_a_struct_without_fields() -> None:
     assert read_schema("a STRUCT<>").fields[0].type == Struct(())
 
@@ -117,7 +116,7 @@ def test_a_schema_as_text() -> None:
     schema = read_schema("a BIGINT, `odd name` STRING, b: INT")
     assert schema.names == ["a", "odd name", "b"]
     with pytest.raises(NarrowsError, match="after the column list"):
-        read_schema("a BIGINT) more")
+        read_schema("a BIGINT more")
 
 
 # --- CREATE ---------------------------------------------------------------------------------------

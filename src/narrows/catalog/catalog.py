@@ -14,7 +14,13 @@ from sqlglot import exp
 
 from narrows.catalog.describe import Rows, describe, show
 from narrows.catalog.objects import Pipeline, Sink, Source
-from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS, check_options
+from narrows.catalog.options import (
+    FORMATS,
+    SINK_OPTIONS,
+    STREAM_OPTIONS,
+    TABLE_OPTIONS,
+    check_options,
+)
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.planner import Plan, plan_query
 from narrows.schema import BIGINT, TIMESTAMP, Struct
@@ -188,6 +194,9 @@ class Catalog:
         common = TABLE_OPTIONS if bounded else STREAM_OPTIONS
         owner = Name(statement.name, statement.name_span)
         checked = check_options(statement.options, common, sink=False, owner=owner)
+        problem = FORMATS[checked.format].check_schema(statement.schema)
+        if problem is not None:
+            raise fail(Code.WRONG_TYPE, problem, statement.name_span)
         values = dict(checked.values)
         if "eventtime" in values:
             values["eventtime"] = _event_time(statement.options["eventtime"], statement.schema)

@@ -6,10 +6,11 @@ An option that nobody declared is an error with a suggestion, never silently ign
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.schema import STRING, Struct, is_nested
 from narrows.sql.scope import Name
 from narrows.sql.statements import Option, Options, OptionValue
 
@@ -62,6 +63,18 @@ class Format:
     name: str
     source_options: tuple[OptionSpec, ...] | None = None
     sink_options: tuple[OptionSpec, ...] | None = None
+    check_schema: Callable[[Struct], str | None] = lambda schema: None
+    """Why a source of this format cannot have such a schema; None if it can."""
+
+
+def _flat(schema: Struct) -> str | None:
+    nested = [field.name for field in schema if is_nested(field.type)]
+    return f"csv has no nested values, and `{nested[0]}` is one" if nested else None
+
+
+def _one_string(schema: Struct) -> str | None:
+    fits = len(schema) == 1 and schema.fields[0].type == STRING
+    return None if fits else "a source of lines has exactly one column, of type STRING"
 
 
 _PATH = OptionSpec("path", "folder, file or glob", required=True)
@@ -86,8 +99,8 @@ FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
         Format("json", source_options=(), sink_options=()),
-        Format("csv", source_options=_CSV, sink_options=()),
-        Format("text", source_options=()),
+        Format("csv", source_options=_CSV, sink_options=(), check_schema=_flat),
+        Format("text", source_options=(), check_schema=_one_string),
         Format("parquet", source_options=(), sink_options=()),
         Format("none", sink_options=()),
     )

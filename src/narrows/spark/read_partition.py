@@ -1,4 +1,4 @@
-"""What one task does: lines of its file ranges, decoded, tested, shipped as Arrow batches.
+"""What one task does: payloads of its file ranges, decoded, tested, shipped as Arrow batches.
 
 Runs in a Spark Python worker, but knows nothing of Spark. Memory is bounded by the block of lines
 that is being decoded, whatever the size of the file.
@@ -7,31 +7,61 @@ that is being decoded, whatever the size of the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from narrows.codecs.csv_decoder import CsvDecoder
 from narrows.codecs.decoder import Decoded, decoder_for
 from narrows.codecs.predicate import keep
-from narrows.files.lines import read_blocks
+from narrows.files.lines import Block, header_of, read_blocks
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
 from narrows.spark.statistics import ReadCounts
 
 
+class Part(NamedTuple):
+    """Some rows of a range: from a block of lines, or from a row group where there are no lines."""
+
+    decoded: Decoded
+    size: int
+    block: Block | None = None
+
+
 def read_partition(spec: ReadSpec, ranges: Sequence[FileRange]) -> Iterator[pa.RecordBatch]:
-    decoder = decoder_for(spec.format, spec.options)
     for read in ranges:
         counts = ReadCounts()
         with DeadLetters(spec, read) as dead_letters:
-            for block in read_blocks(read):
-                decoded = decoder.decode_with_projection(block.payloads, spec.projection)
-                dead_letters.add(block, decoded.bad)
-                shipped = ship(spec, decoded)
-                counts.add(block, decoded, shipped)
+            for part in _parts(spec, read):
+                if part.block is not None:
+                    dead_letters.add(part.block, part.decoded.bad)
+                shipped = ship(spec, part.decoded)
+                counts.add(part.size, part.decoded, shipped)
                 if shipped.num_rows:
                     yield shipped
         counts.save(spec.statistics, read)
+
+
+def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
+    if spec.format == "parquet":
+        from narrows.codecs.parquet import read_row_groups
+
+        return (Part(batch.decoded, batch.size) for batch in read_row_groups(read, spec.projection))
+    return _lines(spec, read)
+
+
+def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
+    decoder = decoder_for(spec.format, spec.options)
+    skip_before = 0
+    header = header_of(read.path) if spec.options.get("header") is True else None
+    if header is not None:
+        assert isinstance(decoder, CsvDecoder)
+        decoder, skip_before = decoder.with_header(header.line), header.end
+    blank_lines_are_rows = spec.format == "text"
+    for block in read_blocks(read, skip_before=skip_before, keep_blank=blank_lines_are_rows):
+        decoded = decoder.decode_with_projection(block.payloads, spec.projection)
+        yield Part(decoded, block.size, block)
 
 
 def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:

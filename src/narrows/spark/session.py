@@ -15,6 +15,7 @@ from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
 from narrows.errors import Code, NarrowsError, fail
+from narrows.files.listing import list_files
 from narrows.logical.nodes import DataSink, Decoded, Tail
 from narrows.physical.nodes import PhysicalEncoder
 from narrows.planner import Plan, plan_query
@@ -144,8 +145,10 @@ class Session:
     def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
         """The specification with its places in the state folder."""
         source = node.source.name
+        zone = self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
         return replace(
             spec,
+            options={**spec.options, "timezone": zone},
             dead_letters=str(self.state.dead_letters(source).absolute()),
             statistics=str(self.state.statistics(pipeline, source).absolute()),
             file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
@@ -159,6 +162,8 @@ class Session:
     def _open(self, node: Decoded, spec: ReadSpec, streaming: bool) -> DataFrame:
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
+        if node.source.bounded:
+            list_files(spec.path)  # a table that is not there is said so before Spark starts
         stream = streaming and not node.source.bounded
         reader = self.spark.readStream if stream else self.spark.read
         return reader.format(NarrowsSource.name()).option("spec", spec.to_option()).load()

@@ -22,9 +22,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from narrows.codecs.parquet import RANGE_BYTES as PARQUET_RANGE
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry, list_files
-from narrows.files.ranges import FileRange, pack, split
+from narrows.files.ranges import TARGET, FileRange, pack, split
 from narrows.schema import BOOLEAN
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
@@ -75,7 +76,8 @@ class _Reader:
         return read_partition(self.spec, partition.ranges)
 
     def _split(self, files: Sequence[FileEntry]) -> list[InputPartition]:
-        packed = pack(split(files), self.spec.partitions)
+        target = PARQUET_RANGE if self.spec.format == "parquet" else TARGET
+        packed = pack(split(files, target), self.spec.partitions)
         return [_Ranges(ranges) for ranges in packed]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded
-from narrows.files.lines import Block
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import range_name
 
@@ -25,9 +24,9 @@ class ReadCounts:
     rows_shipped: int = 0
     arrow_bytes: int = 0
 
-    def add(self, block: Block, decoded: Decoded, shipped: pa.RecordBatch) -> None:
-        self.payloads += len(block.payloads)
-        self.payload_bytes += block.size
+    def add(self, size: int, decoded: Decoded, shipped: pa.RecordBatch) -> None:
+        self.payloads += decoded.batch.num_rows + len(decoded.bad)
+        self.payload_bytes += size
         self.bad += len(decoded.bad)
         self.mistyped += decoded.mistyped
         self.rows_decoded += decoded.batch.num_rows

@@ -170,7 +170,8 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys(CONNECTORS, _BINARY),
     **dict.fromkeys(UNARY_OPERATORS, _THIS),
     **dict.fromkeys(NILADIC, frozenset()),
-    exp.DPipe: _BINARY | {"safe"},
+    exp.DPipe: _BINARY | {"safe"},  # how sqlglot would translate it: not something written
+    exp.Div: _BINARY | {"typed", "safe"},
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
     exp.Dot: _BINARY,
     exp.Bracket: frozenset({"this", "expressions"}),

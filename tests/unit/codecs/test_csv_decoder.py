@@ -119,6 +119,12 @@ def test_line_ends_in_payloads() -> None:
     assert [bad.position for bad in decoded.bad] == [3, 4]
 
 
+def test_an_open_quote_and_a_line_end_do_not_make_up_for_each_other() -> None:
+    decoded = decode([b'1,"a', b'b"\r2,c', b"3,d"])
+    assert rows(decoded) == [(3, "d")]
+    assert [bad.position for bad in decoded.bad] == [0, 1]
+
+
 def test_a_long_field() -> None:
     long = b"x" * 20_000_000
     decoded = decode([b"1,a", b"2," + long, b"3,b"])
@@ -181,6 +187,12 @@ def test_times_without_a_zone(zone: str) -> None:
     assert only_local == found[:1]
     with pytest.raises(NarrowsError, match="there is no time zone `Nowhere`"):
         CsvDecoder({"timezone": "Nowhere"})
+
+
+def test_clocks_change_in_two_hundred_years_too() -> None:
+    """The first of two times, still in summer; Arrow's calendar knows no summer from 2038 on."""
+    found = values("TIMESTAMP", "2224-10-27 02:30:00", options={"timezone": "Europe/Paris"})
+    assert found == [dt.datetime(2224, 10, 27, 0, 30, tzinfo=dt.UTC)]
 
 
 TEXTS = [

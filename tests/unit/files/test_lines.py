@@ -89,6 +89,13 @@ def test_a_line_belongs_to_where_it_begins(tmp_path: Path) -> None:
     assert payloads(FileRange(path, 9, 11)) == []
 
 
+def test_line_ends_across_chunks(tmp_path: Path) -> None:
+    lines = [b"a" * (n % 5 + 1) for n in range(30)]
+    whole = put(tmp_path, b"\r\n".join(lines))
+    for size in range(1, 40):
+        assert payloads(whole, block_bytes=size) == lines
+
+
 def test_members_of_a_gzip_file_are_all_read(tmp_path: Path) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
