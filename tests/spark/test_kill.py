@@ -41,7 +41,9 @@ def test_every_row_exactly_once(tmp_path: Path) -> None:
     expected = _put_files(tmp_path, expected)
     finished = _start(tmp_path, "--once")
     assert finished.wait(timeout=300) == 0, (tmp_path / "log").read_text()
-    rows = [json.loads(line) for path in _published(tmp_path) for line in path.read_text().splitlines()]
+    rows = [
+        json.loads(line) for path in _published(tmp_path) for line in path.read_text().splitlines()
+    ]
     assert sorted(row["a"] for row in rows) == list(range(expected))
     assert all(row["c"] == row["a"] * 10 for row in rows)
 

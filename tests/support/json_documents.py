@@ -152,7 +152,8 @@ def make_json(dtype: DataType, choose: Choose, manner: Manner) -> str:
         case 10 if manner.wrong and not isinstance(dtype, (Struct, Array, Map)):
             return str(choose(WRONG[dtype] or RIGHT[dtype]))
         case 10 if manner.wrong:
-            return str(choose(("1", '"text"', "[]", "{}", '[{"a": 1}]', "true")))
+            nested = ("[]", "{}", '[{"a": 1}]') if manner.wrong_elements else ()
+            return str(choose(("1", '"text"', "true", *nested)))
     inside = manner if manner.wrong_elements else Manner(False, False, manner.repeated)
     match dtype:
         case Struct():

@@ -50,6 +50,8 @@ WHERE f.severity >= 2""",
 
 def run_demo(count: int) -> None:
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     with tempfile.TemporaryDirectory(prefix="narrows-demo-") as folder:
         _Demo(console, Path(folder), count).show()
 
@@ -119,7 +121,8 @@ class _Demo:
     ) -> None:
         table = Table(box=box.SIMPLE)
         for column in ("pipeline", "leaves decoded", "payload read", "shipped to the JVM"):
-            table.add_column(column, justify="left" if column == "pipeline" else "right")
+            left = column == "pipeline"
+            table.add_column(column, justify="left" if left else "right", no_wrap=left)
         table.add_column("without pruning", justify="right")
         for mine, theirs in zip(pruned, full, strict=True):
             (counts,) = mine.counts().values()

@@ -48,7 +48,8 @@ def follow(session: Session, run: Run) -> None:
 def progress_table(run: Run) -> Table:
     table = Table(box=box.SIMPLE)
     for name in ("pipeline", "status", "decodes", "payloads", "read", "shipped", "bad", "rate"):
-        table.add_column(name, justify="left" if name in ("pipeline", "status") else "right")
+        left = name in ("pipeline", "status")
+        table.add_column(name, justify="left" if left else "right", no_wrap=True)
     for pipeline in run.pipelines:
         total = _totals(pipeline)
         status = pipeline.status

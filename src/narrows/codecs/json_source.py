@@ -207,7 +207,9 @@ class Source:
             if each is NOTHING:
                 return [*lines, f"x{number}([None] * len({value}))"]
             read = self._scalar(part, element, "v")
-            return [*lines, f"x{number}([{read} for v in elements({value})])"]
+            # Listing scalars is fast, but nested values lose what a STRING would show of them.
+            listed = value if element == STRING else f"elements({value})"
+            return [*lines, f"x{number}([{read} for v in {listed}])"]
         inner = self._variable(element, depth)
         if not special:
             loop = f"for {inner} in {value}:"

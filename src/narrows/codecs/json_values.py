@@ -254,8 +254,10 @@ def _scalar_text(value: object) -> str:
             return _number_text(value)
         case str():
             return _quoted(value)
-        case _:
+        case int():
             return str(value)
+        case _:
+            raise InternalError(f"no JSON value: {value!r}")
 
 
 def _number_text(written: Number) -> str:

@@ -33,9 +33,14 @@ PHYSICAL_RULES: tuple[Rule, ...] = (
 )
 
 PRUNING: frozenset[str] = frozenset(
-    {"TopLevelColumnPruning", "StructFieldPruning", "ListElementPruning"}
+    {
+        "TopLevelColumnPruning",
+        "StructFieldPruning",
+        "ListElementPruning",
+        "FilterIntoDecoder",
+    }
 )
-"""The rules that decide what is decoded; without them every source decodes everything."""
+"""The rules that decide what is decoded and shipped; without them it is everything."""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.codecs.csv_decoder import CsvDecoder
 from narrows.codecs.decoder import Decoded, decoder_for
 from narrows.codecs.predicate import keep
-from narrows.files.lines import Block, header_of, read_blocks
+from narrows.files.headers import decoder_for_file
+from narrows.files.lines import Block, read_blocks
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
@@ -52,12 +52,7 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
 
 
 def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
-    decoder = decoder_for(spec.format, spec.options)
-    skip_before = 0
-    header = header_of(read.path) if spec.options.get("header") is True else None
-    if header is not None:
-        assert isinstance(decoder, CsvDecoder)
-        decoder, skip_before = decoder.with_header(header.line), header.end
+    decoder, skip_before = decoder_for_file(decoder_for(spec.format, spec.options), read.path)
     blank_lines_are_rows = spec.format == "text"
     for block in read_blocks(read, skip_before=skip_before, keep_blank=blank_lines_are_rows):
         decoded = decoder.decode_with_projection(block.payloads, spec.projection)
