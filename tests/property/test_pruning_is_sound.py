@@ -185,6 +185,10 @@ PAIRS = [(row, other) for row in ROWS for other in ROWS]
         ("SELECT named_struct('f', b->items, 'g', a).f[0].x", "[b{items[0][struct{x}]}]"),
         ("SELECT named_struct('f', b) IS NULL", "[]"),
         ("SELECT m['k']->x, m IS NULL", "[m{#, 'k'{x}}]"),
+        # The keys of a map are no part of their own: they stay while an entry is looked at.
+        ("SELECT size(map_filter(m, (k, v) -> k = 'k'))", "[m{*?}]"),
+        ("SELECT map_keys(m)", "[m{*?}]"),
+        ("SELECT map_contains_key(n, 1)", "[n{*}]"),
         ("SELECT list[-1]", "[]"),
         ("SELECT list[1 + 1]", "[list[2]]"),
         ("SELECT count(b->items) FROM s", "[b{items?}]"),

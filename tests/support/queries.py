@@ -7,7 +7,7 @@ again) and passed through functions with lambdas. The writer knows the type of a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ def _below(value: Sql, depth: int) -> Iterator[Sql]:
 
 # --- the forms that are written -------------------------------------------------------------------
 
-CONSTANTS = {
+CONSTANTS: dict[DataType, tuple[str, ...]] = {
     BIGINT: ("0", "1", "3"),
     INT: ("0", "1", "3"),
     STRING: ("'k'", "'a'", "''"),
@@ -99,7 +99,7 @@ WRAPPERS = (
     *("if({p}, {x}, {y})", "nvl2({z}, {x}, {y})", "nvl2({z}, {y}, {x})"),
     "CASE WHEN {p} THEN {x} ELSE {y} END",
     "CASE WHEN {p} THEN {x} WHEN {q} THEN {y} END",
-    "CASE {p} WHEN {q} THEN {x} END",
+    *("CASE {p} WHEN {q} THEN {x} END", "CASE WHEN 1 < 2 THEN {x} ELSE {y} END"),
     *("named_struct('f', {x}, 'g', {z}).f", "named_struct('f', {z}, 'g', {x})->g"),
     "struct({z} AS f, {x} AS g)->g",
     *("array({x}, {y})[0]", "array({y}, {x})[1]", "element_at(array({x}, {y}), -2)"),
@@ -208,7 +208,7 @@ class Writer:
 
     def _wrapped(self, value: Sql, names: Names, depth: int) -> Sql:
         form = self.one(WRAPPERS)
-        parts = {
+        parts: dict[str, Callable[[], str]] = {
             "x": lambda: value.text,
             "y": lambda: self._same(value, names).text,
             "z": lambda: self.value(names, depth - 1).text,

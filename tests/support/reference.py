@@ -47,7 +47,8 @@ Value = Any
 """None, bool, int, float, str, list or dict."""
 
 Document = dict[str, Value]
-Row = dict[ColumnId, Value]
+Row = dict[ColumnId | int, Value]
+"""Columns by their id, and inside a lambda its parameters by theirs."""
 
 
 # --- what a demand promises -----------------------------------------------------------------------
@@ -140,7 +141,9 @@ def _graft_map(value: Value, other: Value, demand: Keys) -> Value:
     return {**{k: (None if k in inner else v) for k, v in (other or {}).items()}, **there}
 
 
-def _filled_up(entries: Document, other: Value, value: Document, without: Sequence[Any]) -> Value:
+def _filled_up(
+    entries: dict[Any, Value], other: Value, value: Value, without: Sequence[Any]
+) -> Value:
     """The entries, and others until there are as many as in the value; nobody looks at those."""
     fillers = {key: member for key, member in (other or {}).items() if key not in without}
     for number, key in enumerate(value):
@@ -163,13 +166,13 @@ def _get(values: Value, key: Value) -> Value:
 # --- what an expression means ---------------------------------------------------------------------
 
 
-def evaluate(expr: Expr, row: Mapping[ColumnId | int, Value] | Row) -> Value:
-    """The value of an expression on a row; lambda parameters are in the row by their id."""
+def evaluate(expr: Expr, row: Row) -> Value:
+    """The value of an expression on a row."""
     match expr:
         case Column(id=column):
             return row[column]
         case Variable(id=number):
-            return row[number]  # type: ignore[index]
+            return row[number]
         case Literal():
             return _constant(expr)
         case FieldAccess(base=base, name=name):

@@ -7,6 +7,7 @@ are such as users have: some need backticks, some are words that SQL knows (`lis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ from narrows.schema import (
     quoted,
 )
 
-Draw = Callable[[st.SearchStrategy[Any]], Any]
+Draw = st.DrawFn
 Choose = Callable[[Sequence[Any]], Any]
 """Takes one of several: drawn by Hypothesis, which shrinks, or by a `Random`, which is fast."""
 
@@ -147,6 +148,7 @@ def _extended(inner: st.SearchStrategy[Demand]) -> st.SearchStrategy[Demand]:
     )
 
 
+@cache
 def demands() -> st.SearchStrategy[Demand]:
     """Any demand, also such as contradict each other."""
     return st.recursive(st.sampled_from(_NAMED), _extended, max_leaves=8)
