@@ -298,6 +298,13 @@ def count_demanded_leaves(dtype: DataType, demand: Demand) -> int:
             return count_leaves(dtype)
 
 
+def whole_row(row: Demand, schema: Struct) -> Demand:
+    """`ALL` where every column is wanted whole: a row is always there, so that is everything."""
+    if not isinstance(row, Fields) or len(row.parts) < len(schema):
+        return row
+    return ALL if all(part is ALL for part in row.parts.values()) else row
+
+
 class Depth(Enum):
     """How deep a pruning rule may look. Three depths of one demand, so that each can be shown."""
 
@@ -343,4 +350,5 @@ __all__ = [
     "keys",
     "prune",
     "union_all",
+    "whole_row",
 ]

@@ -140,6 +140,11 @@ def _as_int(index: Hashable) -> int:
     return index
 
 
+def _key_order(entry: tuple[Hashable, Demand]) -> tuple[int, str]:
+    key = entry[0]
+    return (key, "") if isinstance(key, int) else (0, str(key))
+
+
 def _map_suffix(demand: Demand, value: DataType) -> str:
     whole = _suffix(ALL, value)
     if demand is ALL:
@@ -149,7 +154,7 @@ def _map_suffix(demand: Demand, value: DataType) -> str:
     assert isinstance(demand, Keys), demand
     entries = [
         (repr(key) if isinstance(key, str) else str(key)) + _suffix(part, value)
-        for key, part in sorted(demand.parts.items(), key=lambda entry: str(entry[0]))
+        for key, part in sorted(demand.parts.items(), key=_key_order)
     ]
     if demand.rest is not NOTHING:
         entries.append("*" + _suffix(demand.rest, value))

@@ -97,7 +97,9 @@ class NarrowsError(Exception):
     def located(self, text: str, filename: str | None = None) -> NarrowsError:
         """This error with the text its spans point into, for whoever raised it did not have it."""
         if self.text is None:
-            self.text, self.filename = text, filename
+            self.text = text
+        if self.filename is None and self.text == text:
+            self.filename = filename
         return self
 
     def __str__(self) -> str:

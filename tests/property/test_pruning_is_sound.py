@@ -16,9 +16,13 @@ from hypothesis import strategies as st
 
 import narrows
 from narrows.demand import ALL, Demand, conform, fields
+from narrows.expressions import Call, walk
 from narrows.logical.nodes import Decoded, Node, topological
 from narrows.planner import Plan
 from narrows.schema import Struct
+from narrows.sql.functions import builtin_functions
+from narrows.sql.functions.looks import whole, whole_generator
+from narrows.sql.functions.operators import OPERATORS
 from narrows.sql.types import read_schema
 from support.queries import SOURCE, write_query
 from support.reference import Document, cut_row, run
@@ -100,6 +104,27 @@ def test_queries_cannot_tell_what_was_pruned(seed: int) -> None:
 def test_relational_queries_cannot_tell_what_was_pruned(seed: int) -> None:
     """Joins, LATERAL VIEW, GROUP BY, DISTINCT and functions that remember earlier rows."""
     check_several(seed, relational=True)
+
+
+def test_random_queries_call_every_function_that_looks_at_less() -> None:
+    """Whoever gives a function a look of its own teaches it to `queries.py` and `reference.py`."""
+    called: set[str] = set()
+    for seed in range(60):
+        choose = Random(seed).choice
+        schema = make_schema(choose)
+        catalog = catalog_of(schema)
+        for relational in (False, True) * 5:
+            plan = narrows.plan(write_query(schema, choose, relational), catalog)
+            for node in topological(plan.bound):
+                parts = [part for expr in node.expressions for part in walk(expr)]
+                called.update(part.function.name for part in parts if isinstance(part, Call))
+    special = {
+        function.name
+        for function in (*builtin_functions(), *OPERATORS)
+        if function.look is not whole or function.generator is not None
+        if function.generator is None or function.generator.look is not whole_generator
+    }
+    assert special - called == {"shuffle"}  # gives another answer each time
 
 
 @settings(max_examples=100, deadline=None)

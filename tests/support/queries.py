@@ -105,6 +105,7 @@ WRAPPERS = (
     *("array({x}, {y})[0]", "array({y}, {x})[1]", "element_at(array({x}, {y}), -2)"),
     *("map('k', {x}, 'l', {y})['k']", "map({k}, {x})['k']"),
 )
+FIRSTS = ("first", "first_value", "last", "last_value", "any_value")
 ELEMENTS = (
     *("{x}[{n}]", "{x}[{n}]", "({x})[{n}]", "{x}[{n} + 1]", "{x}[-1]", "get({x}, {n})"),
     *("element_at({x}, {n} + 1)", "element_at({x}, {m})", "try_element_at({x}, -{m})"),
@@ -181,7 +182,9 @@ class Writer:
         x, dtype = value.text, value.dtype
         options = [Sql(f"to_json({x})", STRING)]
         if isinstance(dtype, (Array, Map)):
-            options += [Sql(f"size({x})", INT), Sql(f"cardinality({x})", INT)]
+            options += [Sql(f"{name}({x})", INT) for name in ("size", "cardinality")]
+        if isinstance(dtype, Array):
+            options.append(Sql(f"array_size({x})", INT))
         if isinstance(dtype, Array) and depth > 0 and self.one((False, True)):
             options = [self._folded(value, dtype.element, names, depth)]
         if dtype == STRING:
@@ -195,7 +198,8 @@ class Writer:
         """Counts the elements that pass a test."""
         inner, parameter = self._parameters(names, (element,))
         body = f"CASE WHEN {self.test(inner, depth).text} THEN total + 1 ELSE total END"
-        return Sql(f"aggregate({value.text}, 0, (total, {parameter}) -> {body})", INT)
+        name = self.one(("aggregate", "reduce"))
+        return Sql(f"{name}({value.text}, 0, (total, {parameter}) -> {body})", INT)
 
     # --- the same type in and out -----------------------------------------------------------------
 
@@ -366,8 +370,9 @@ def _write_relational(schema: Struct, writer: Writer) -> str:
     if shape == "stateful":
         value = writer.value(names, 1)
         over = writer.one(("", " OVER (PARTITION BY k)"))
-        remembered = f"{writer.one(('lag', 'latest'))}({value.text}){over}"
-        outputs.append(writer.into(Sql(remembered, value.dtype, not over)).text)
+        name = writer.one(("lag", "latest", "acc_count"))
+        dtype = BIGINT if name == "acc_count" else value.dtype
+        outputs.append(writer.into(Sql(f"{name}({value.text}){over}", dtype, not over)).text)
     distinct = "DISTINCT " if shape == "distinct" else ""
     return f"SELECT {distinct}{_named(outputs)} FROM {source}{_where(writer, names)}"
 
@@ -391,7 +396,7 @@ def _lateral_view(writer: Writer, names: Names) -> tuple[Names, str]:
     if not found:
         return names, ""
     value = writer.one(found)
-    generator = writer.one(("explode", "posexplode", "explode_outer"))
+    generator = writer.one(("explode", "explode_outer", "posexplode", "posexplode_outer"))
     match value.dtype:
         case Map(key, inner):
             made = [Sql("gk", key), Sql("g", inner)]
@@ -400,7 +405,7 @@ def _lateral_view(writer: Writer, names: Names) -> tuple[Names, str]:
             made = [Sql(f"g{place}", member.type) for place, member in enumerate(members)]
         case _:
             made = [Sql("g", _element(value))]
-    if generator == "posexplode":
+    if generator.startswith("pos"):
         made.insert(0, Sql("gp", INT))
     outer, columns = writer.one(("", "OUTER ")), ", ".join(column.text for column in made)
     view = f" LATERAL VIEW {outer}{generator}({value.text}) t AS {columns}"
@@ -415,13 +420,17 @@ def _grouped(writer: Writer, names: Names, source: str) -> str:
         value = writer.value(names, 2)
         x, dtype = value.text, value.dtype
         options = [Sql(f"count({x})", BIGINT), Sql(f"count(DISTINCT {x})", BIGINT)]
-        options += [Sql(f"first({x})", dtype), Sql(f"collect_list({x})", Array(dtype))] * 2
-        options += [Sql(f"max_by({x}, i)", dtype)] if "other." not in source else []
+        options += [Sql(f"{name}({x})", Array(dtype)) for name in ("collect_list", "array_agg")]
+        options += [Sql(f"{name}({x})", dtype) for name in FIRSTS]
+        index = "i" if "other." not in source else "s.i"
+        options += [Sql(f"{name}({x}, {index})", dtype) for name in ("max_by", "min_by")]
         call: Sql = writer.one(options)
-        if writer.one(range(4)) == 3:
-            outputs.append(f"{call.text} FILTER (WHERE {writer.test(names, 1).text})")
-        else:
-            outputs.append(writer.into(call).text)
+        clause = (
+            f" FILTER (WHERE {writer.test(names, 1).text})" if writer.one(range(4)) == 3 else ""
+        )
+        if call.text.startswith(FIRSTS) and writer.one((False, True)):
+            clause += " IGNORE NULLS"
+        outputs.append(writer.into(Sql(call.text + clause, call.dtype, not clause)).text)
     by = f" GROUP BY {', '.join(key.text for key in keys)}" if keys else ""
     having = f" HAVING count({outputs[0]}) > 0" if keys and writer.one((False, True)) else ""
     return f"SELECT {_named(outputs)} FROM {source}{where}{by}{having}"

@@ -247,11 +247,10 @@ def _filter(values: list[Value], test: Callable[..., Value]) -> Value:
     return [value for value, keep in zip(values, kept, strict=True) if keep is True]
 
 
-def _fold(values: list[Value], *more: Any) -> Value:
-    total, merge, *finish = more
+def _fold(values: list[Value], total: Value, merge: Callable[..., Value]) -> Value:
     for value in values:
         total = merge(total, value)
-    return finish[0](total) if finish else total
+    return total
 
 
 def _zip_with(left: list[Value], right: list[Value], combine: Callable[..., Value]) -> Value:
@@ -277,16 +276,13 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "<": _strict(lambda a, b: a < b),
     "<=": _strict(lambda a, b: a <= b),
     ">": _strict(lambda a, b: a > b),
-    ">=": _strict(lambda a, b: a >= b),
     "<=>": lambda a, b: a == b,
     "+": _strict(lambda a, b: a + b),
     "-": _strict(lambda a, b: a - b),
-    "*": _strict(lambda a, b: a * b),
     "||": _strict(lambda a, b: a + b),
     "is null": lambda a: a is None,
     "is not null": lambda a: a is not None,
     "is true": lambda a: a is True,
-    "is false": lambda a: a is False,
     "in": lambda a, *more: (
         None if a is None else _or(*(None if m is None else a == m for m in more))
     ),
@@ -318,8 +314,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "filter": _strict(_filter),
     "exists": _strict(lambda a, test: _or(*_indexed(test, a))),
     "forall": _strict(lambda a, test: _and(*_indexed(test, a))),
-    "aggregate": lambda a, *more: None if a is None else _fold(a, *more),
-    "reduce": lambda a, *more: None if a is None else _fold(a, *more),
+    "aggregate": _strict(_fold),
+    "reduce": _strict(_fold),
     "zip_with": _strict(_zip_with),
     "map_keys": _strict(list),
     "map_values": _strict(lambda a: list(a.values())),
@@ -448,19 +444,15 @@ def _aggregate(call: Expr, rows: list[Row]) -> Value:
         case "count" if call.distinct:
             return len({repr(value) for value in there})
         case "count":
-            return (
-                sum(all(v is not None for v in vs) for vs in zip(*columns, strict=True))
-                if (columns)
-                else len(rows)
-            )
-        case "first":
-            return first[0] if first else None
-        case "collect_list":
+            return len(there) if columns else len(rows)
+        case "first" | "first_value" | "any_value" | "last" | "last_value" as name:
+            several = there if call.ignore_nulls else first
+            return (several[-1] if name.startswith("last") else several[0]) if several else None
+        case "collect_list" | "array_agg":
             return there
-        case "max":
-            return max(there, default=None)
-        case "max_by":
-            pairs = [(key, value) for value, key in zip(*columns, strict=True) if key is not None]
+        case "max_by" | "min_by" as name:
+            sign = 1 if name == "max_by" else -1
+            pairs = [(sign * k, value) for value, k in zip(*columns, strict=True) if k is not None]
             return max(pairs, key=lambda pair: pair[0])[1] if pairs else None
         case name:
             raise NotImplementedError(name)
@@ -479,6 +471,8 @@ def _with_memory(node: StatefulFunction, rows: list[Row]) -> list[Row]:
                     values.append(seen[-1] if seen else None)
                 case "latest":
                     values.append(_coalesce(value, *reversed(seen)))
+                case "acc_count":
+                    values.append(sum(v is not None for v in (*seen, value)))
                 case name:
                     raise NotImplementedError(name)
             seen.append(value)

@@ -184,7 +184,6 @@ def test_drop_with_a_using_name_in_another_case(catalog: narrows.Catalog) -> Non
     assert _code(catalog, "DROP TABLE t") is Code.OBJECT_IN_USE
 
 
-@pytest.mark.xfail(reason="Catalog._uses compares the names of sinks by case")
 def test_a_sink_that_was_replaced_under_another_spelling_is_still_used(
     catalog: narrows.Catalog,
 ) -> None:
@@ -458,7 +457,6 @@ def test_an_error_in_a_file_names_the_file(tmp_path: Path) -> None:
     assert f"--> {file}:3:20" in str(raised.value)
 
 
-@pytest.mark.xfail(reason="plan_query locates the error without the file's name")
 def test_an_error_in_a_pipeline_of_a_file_names_the_file(tmp_path: Path) -> None:
     file = tmp_path / "catalog.sql"
     file.write_text(

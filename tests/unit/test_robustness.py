@@ -18,11 +18,6 @@ from support.golden import CATALOG, all_blocks, golden_catalog
 MEGABYTE = 1_000_000
 
 
-def _known(bug: str) -> pytest.MarkDecorator:
-    """A bug that is reported and not mended yet; the test says so as soon as it is."""
-    return pytest.mark.xfail(reason=bug)
-
-
 @cache
 def _catalog() -> narrows.Catalog:
     return golden_catalog()
@@ -349,7 +344,6 @@ def test_very_long_fractions(sql: str) -> None:
     _plan(sql.replace("{}", "7" * 5_000))
 
 
-@_known("int() refuses more than 4300 digits with a ValueError")
 @pytest.mark.parametrize("sql", WITH_NUMBERS)
 def test_very_long_numbers(sql: str) -> None:
     _plan(sql.replace("{}", "7" * 5_000))
@@ -366,7 +360,6 @@ def test_long_numbers_in_statements() -> None:
     _with_number(4_000)
 
 
-@_known("int() refuses more than 4300 digits with a ValueError")
 def test_very_long_numbers_in_statements() -> None:
     _with_number(5_000)
 
@@ -449,7 +442,6 @@ def test_nested_types(dtype: str, depth: int) -> None:
     assert narrows.plan("SELECT a, a IS NULL FROM s", catalog).explain()
 
 
-@_known("read_type recurses outside of deep_recursion()")
 @pytest.mark.parametrize("dtype", TYPES)
 def test_very_deeply_nested_types(dtype: str) -> None:
     assert _refused(_create(dtype, 1_000)).code is Code.NESTED_TOO_DEEPLY

@@ -265,7 +265,7 @@ class Catalog:
 
     def _uses(self, pipeline: Pipeline, used: CatalogObject) -> bool:
         if isinstance(used, Sink):
-            return used.name in pipeline.sinks
+            return used.name.casefold() in (sink.casefold() for sink in pipeline.sinks)
         if isinstance(used, Source):
             tables = pipeline.query.tree.find_all(exp.Table)
             return any(table.name.casefold() == used.name.casefold() for table in tables)

@@ -15,7 +15,7 @@ import typer
 from narrows import __version__
 from narrows.catalog.catalog import Catalog
 from narrows.catalog.describe import Rows
-from narrows.errors import NarrowsError
+from narrows.errors import Code, NarrowsError, fail
 from narrows.explain import FORMATS
 from narrows.explain.json import explain_dict
 from narrows.explain.mermaid import flow_chart
@@ -88,7 +88,7 @@ def explain(
         answers = [answer for answer in catalog.load(file) if isinstance(answer, str)]
         plans = _plans(catalog, query, pruning)
         if not plans and not answers:
-            raise typer.BadParameter("the file has no pipelines: give a query to explain")
+            raise fail(Code.UNKNOWN_OBJECT, f"`{file}` has no pipelines", hint="give a query")
         texts = [] if query is not None else answers
         if plans:
             texts.append(_explained(plans, ExplainMode(mode.value), format.value))
@@ -135,7 +135,7 @@ def run(
         catalog.load(file)
         names = pipelines or [pipeline.name for pipeline in catalog.pipelines]
         if not names:
-            raise typer.BadParameter("the file has no pipelines to run")
+            raise fail(Code.UNKNOWN_OBJECT, f"`{file}` has no pipelines to run")
         for name in names:
             catalog.pipeline(name)
         with _session(state, master, conf, pruning, catalog) as session:
@@ -260,7 +260,7 @@ def _session(
     for setting in conf:
         key, separator, value = setting.partition("=")
         if not separator:
-            raise typer.BadParameter(f"--conf {setting}: write KEY=VALUE")
+            raise fail(Code.INVALID_OPTION, f"--conf {setting}: write KEY=VALUE")
         settings[key] = value
     from narrows.spark.session import connect
 

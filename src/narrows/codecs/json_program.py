@@ -26,6 +26,7 @@ _MAX_LOOKED_UP_KEYS = 512
 """Looking up each key of an object takes quadratic time; beyond this the exact parser is faster."""
 _TOO_MANY_MISSES = 0.5
 """Missing keys per struct from which on it is cheaper to list the keys first."""
+_KEPT_VARIANTS = 8
 _RELEARN_AFTER = 64
 """Batches after which keys that used to be missing may have come back."""
 
@@ -70,20 +71,23 @@ class Program:
         self._surplus = 0
 
     def decode(self, payloads: Sequence[bytes]) -> Decoded:
-        for column in self._columns:
-            for sink in column.all():
-                sink.values.clear()
-        self._mistyped.total = 0
-        self._bad, self._unusual, self._surplus = [], [], 0
         if not isinstance(payloads, list):
             payloads = list(payloads)
         self._count = len(payloads)
         self._payloads = iter(payloads)
-        variant = self._variant(self._guarded)
-        variant.run(self._payloads)
-        self._learn(variant)
+        self._bad, self._unusual, self._surplus = [], [], 0
+        self._mistyped.total = 0
+        try:
+            variant = self._variant(self._guarded)
+            variant.run(self._payloads)
+            self._learn(variant)
+            batch = self._batch()
+        finally:
+            for column in self._columns:
+                for sink in column.all():
+                    sink.values.clear()
         return Decoded(
-            batch=self._batch(),
+            batch=batch,
             bad=self._bad,
             mistyped=self._mistyped.total,
             row_positions=self._row_positions(),
@@ -115,17 +119,23 @@ class Program:
             rows = list(root)
             if all(row.__class__ is simdjson.Object for row in rows):
                 self._current.payload = payload
+                self._current.mistyped_before = self._mistyped.total
                 try:
                     self._keep(rows, self._variant(self._guarded).row)
                 except NeedsExactParseError:
-                    self._read_exactly(payload)
+                    self._read_again(payload)
                 return
         self._read_exactly(payload)
 
-    def _read_exactly(self, payload: bytes) -> None:
+    def _read_again(self, payload: bytes) -> None:
+        """Of a payload that turned out to need the exact parser when it was read in part."""
         done = self._position() + self._surplus
         for column in self._columns:
             column.truncate(done)
+        self._mistyped.total = self._current.mistyped_before
+        self._read_exactly(payload)
+
+    def _read_exactly(self, payload: bytes) -> None:
         try:
             rows = _rows(parse_exactly(payload))
         except MalformedError as error:
@@ -151,9 +161,11 @@ class Program:
             names: dict[str, object] = {
                 "parse": self._parser.parse,
                 "unusual": self._read_unusual,
-                "again": self._read_exactly,
+                "again": self._read_again,
             }
             found = _Variant(Source(guarded), self._place, names, self._mistyped, self._current)
+            if len(self._variants) == _KEPT_VARIANTS:
+                self._variants.clear()
             self._variants[guarded] = found
         return found
 

@@ -66,6 +66,7 @@ class Source:
         if self.may_need_exact_parse:
             steps = [
                 "current.payload = payload",
+                "current.mistyped_before = mistyped.total",
                 "try:",
                 *_in(steps),
                 "except NeedsExactParseError:",

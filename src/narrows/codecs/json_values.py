@@ -45,12 +45,14 @@ class NeedsExactParseError(Exception):
 
 
 class CurrentRow:
-    """The payload that is being read, for the few who have to look at it again."""
+    """The payload that is being read, for the few who have to look at it again, and how many
+    mistyped values there were before it, in case it is read anew."""
 
-    __slots__ = ("payload",)
+    __slots__ = ("mistyped_before", "payload")
 
     def __init__(self) -> None:
         self.payload = b""
+        self.mistyped_before = 0
 
     def has_long_number(self) -> bool:
         """May there be a number of more digits than a double holds? Also true of some texts."""

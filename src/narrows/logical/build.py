@@ -90,7 +90,9 @@ class _SelectBuilder:
             raise refused(f"{type(tree).__name__.upper()} queries", tree)
         for key, value in tree.args.items():
             if value and key not in _HANDLED:
-                raise refused(_CLAUSES.get(key, key.strip("_").upper()), tree)
+                # A hint is a comment to the tokenizer, so it has no place of its own.
+                where = tree if key != "hint" else tree.expressions[0]
+                raise refused(_CLAUSES.get(key, key.strip("_").upper()), where)
         if not tree.expressions:
             raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
         plan = self._from.plan(tree)
@@ -259,7 +261,7 @@ def _by_number(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr 
     """`ORDER BY 2` means the second select item."""
     if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
         return None
-    number = int(node.name)
+    number = int(node.name[:10])  # no select list is longer
     if not 1 <= number <= len(items):
         raise fail(
             Code.UNKNOWN_COLUMN,

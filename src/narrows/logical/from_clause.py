@@ -9,7 +9,7 @@ from sqlglot import exp
 from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
 from narrows.expressions import Call, Expr, columns_of
-from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node
+from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node, default_name
 from narrows.schema import UNKNOWN, Field, Struct, Unknown
 from narrows.sql.bind import Binder
 from narrows.sql.binding import Ids, name_of, refused, span_of
@@ -70,7 +70,7 @@ class FromPlanner:
         if alias is not None and alias.args.get("columns"):
             raise refused("column aliases in FROM", node)
         shown = alias.name if alias is not None and alias.name else source.name
-        relation = Relation(self._ids.new(), shown, source.schema)
+        relation = Relation(self._ids.new(), shown, source.schema, is_source=True)
         self._scope.add(relation, name.span)
         return DataSource(source=source, relation=relation)
 
@@ -147,7 +147,7 @@ class FromPlanner:
                 else {c.id.relation for c in columns_of(mine)}
             )
             self._scope.merged[name.text.casefold()] = Merged(
-                self._merged(mine, other, kind), frozenset((*merged, right.id))
+                default_name(mine), self._merged(mine, other, kind), frozenset((*merged, right.id))
             )
         if len(equalities) == 1:
             return equalities[0]

@@ -32,6 +32,7 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
         )
     )
     keys = list(dict.fromkeys(grouping.keys))
+    _refuse_generated_keys(keys, clauses)
     if grouping.window is not None:
         window = _window_node(plan, grouping, ids)
         plan = window
@@ -54,6 +55,18 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
             )
         return plan
     return _aggregation(plan, clauses, keys, aggregates, ids)
+
+
+def _refuse_generated_keys(keys: list[Expr], clauses: Clauses) -> None:
+    generated = clauses.generated.relation.id if clauses.generated is not None else None
+    for key in keys:
+        if any(column.id.relation == generated for column in columns_of(key)):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                "a generator of the select list works on groups, so it cannot be a group key",
+                key.span,
+                "use `LATERAL VIEW explode(...) t AS x`, which works on rows",
+            )
 
 
 def _aggregation(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from narrows.demand import ALL, NOTHING, Demand, conform, fields, union_all
+from narrows.demand import ALL, NOTHING, Demand, conform, fields, union_all, whole_row
 from narrows.expression_text import expression_text
 from narrows.expressions import (
     Call,
@@ -69,9 +69,7 @@ class Required:
             demand = self.column(ColumnId(relation, ordinal))
             if demand is not NOTHING:
                 parts[column.name] = conform(demand, column.type)
-        if len(parts) == len(schema) and all(part is ALL for part in parts.values()):
-            return ALL
-        return fields(parts)
+        return whole_row(fields(parts), schema)
 
 
 def required(root: Node) -> Required:

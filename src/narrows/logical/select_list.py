@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from narrows.errors import Code, did_you_mean, fail
-from narrows.expressions import Call, Expr, walk
+from narrows.expressions import Call, Column, Expr, FieldAccess, walk
 from narrows.logical.clauses import Generated
 from narrows.logical.from_clause import generated_relation
 from narrows.logical.nodes import NamedExpr, default_name
@@ -52,10 +52,16 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
         return
     if isinstance(node, exp.Aliases):
         raise refused("several aliases for one value", node)
-    name = node.alias if isinstance(node, exp.Alias) else default_name(expr)
+    name = node.alias if isinstance(node, exp.Alias) else _name_of_item(value, expr)
     selected.items.append(NamedExpr(name, expr))
     if isinstance(node, exp.Alias):
         binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`
+
+
+def _name_of_item(node: exp.Expr, expr: Expr) -> str:
+    if isinstance(node, exp.Column) and not isinstance(expr, (Column, FieldAccess)):
+        return node.name  # a column that JOIN ... USING made of two
+    return default_name(expr)
 
 
 def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: SelectList) -> None:
@@ -147,7 +153,7 @@ def _columns(
 ) -> list[NamedExpr]:
     scope = binder.scope
     if not qualifier:
-        merged = [NamedExpr(default_name(m.value), m.value) for m in scope.merged.values()]
+        merged = [NamedExpr(m.name, m.value) for m in scope.merged.values()]
         rest = [
             named
             for relation in scope.relations
@@ -155,7 +161,7 @@ def _columns(
             if not _is_merged(named.name, relation, scope)
         ]
         if not excepted:
-            notices.extend(_star_notice("*", relation) for relation in scope.relations)
+            notices.extend(_star_notice("*", r) for r in scope.relations if r.is_source)
         return [*merged, *rest]
     relation = scope.find_relation(qualifier[0].text) if len(qualifier) == 1 else None
     if relation is not None:

@@ -25,9 +25,10 @@ def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     found = dict.fromkeys(
         part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
     )
+    levels: dict[int, int] = {}
     by_level: dict[int, list[Call]] = {}
     for call in found:
-        by_level.setdefault(_level(call), []).append(as_call(call))
+        by_level.setdefault(_level(call, levels), []).append(as_call(call))
     computed: dict[Expr, Column] = {}
     for level in sorted(by_level):
         originals = by_level[level]
@@ -38,7 +39,8 @@ def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
         ]
         relation = relation_of(ids.new(), None, named)
         plan = StatefulFunction(child=plan, calls=tuple(calls), relation=relation)
-        computed.update({call: relation.column(i) for i, call in enumerate(originals)})
+        for ordinal, call in enumerate(originals):
+            computed[call] = relation.column(ordinal, call.span)
     if computed:
         clauses.rewrite(computed.get)
     return plan
@@ -48,9 +50,12 @@ def _is_stateful(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.kind is Kind.STATEFUL
 
 
-def _level(call: Expr) -> int:
-    inner = [_level(part) for child in call.children for part in walk(child) if _is_stateful(part)]
-    return 1 + max(inner, default=0)
+def _level(expr: Expr, known: dict[int, int]) -> int:
+    """How many stateful calls are nested in an expression, itself included."""
+    if id(expr) not in known:
+        inner = max((_level(child, known) for child in expr.children), default=0)
+        known[id(expr)] = inner + _is_stateful(expr)
+    return known[id(expr)]
 
 
 def _replace_inside(call: Call, computed: dict[Expr, Column]) -> Expr:

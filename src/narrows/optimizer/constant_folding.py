@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from narrows.expressions import Call, Cast, Expr, Literal
-from narrows.logical.nodes import Filter, Node, transform_up
-from narrows.schema import INT, VOID, Unknown
+from narrows.logical.nodes import Aggregation, Filter, Node, Sort, transform_up
+from narrows.schema import BOOLEAN, INT, VOID, Unknown
 from narrows.sql.functions import operator
 from narrows.sql.literals import literal
 
@@ -53,6 +53,11 @@ class ConstantFolding:
 def _fold_node(node: Node) -> Node | None:
     before = node.expressions
     after = [fold(expr) for expr in before]
+    if isinstance(node, (Aggregation, Sort)):
+        # A bare number as a key would be the place of a column.
+        after = [
+            old if isinstance(new, Literal) else new for new, old in zip(after, before, strict=True)
+        ]
     if any(new is not old for new, old in zip(after, before, strict=True)):
         node = node.with_expressions(after)
         changed = True
@@ -109,7 +114,9 @@ def _fold_connector(call: Call, absorbing: bool) -> Expr:
         return call
     if not kept:
         return literal(not absorbing)
-    return kept[0] if len(kept) == 1 else Call(function=call.function, args=kept, dtype=call.dtype)
+    if len(kept) == 1:
+        return kept[0] if kept[0].dtype == BOOLEAN else call
+    return Call(function=call.function, args=kept, dtype=call.dtype)
 
 
 def _fold_case(call: Call) -> Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from narrows.demand import Depth, coarsen
+from narrows.demand import Depth, coarsen, whole_row
 from narrows.logical.nodes import DataSource, Node, transform_up
 from narrows.logical.required import required
 
@@ -16,7 +16,7 @@ def prune_sources(plan: Node, depth: Depth) -> Node | None:
     def narrow(node: Node) -> Node | None:
         if not isinstance(node, DataSource):
             return None
-        demand = coarsen(found.row(node), depth)
+        demand = whole_row(coarsen(found.row(node), depth), node.source.schema)
         if demand == node.decode_projection:
             return None
         return replace(node, decode_projection=demand)

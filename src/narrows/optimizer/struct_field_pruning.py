@@ -5,10 +5,10 @@ Before:  DataSource schema=[a, b{c, items[struct{x, y}]}]
 After:   DataSource schema=[a, b{items[struct{x, y}]}]
 
 Recognises: field access at any depth, in all spellings, through functions that hand their argument
-on (coalesce, CASE, first). A struct that is only asked for NULL keeps no field: `b?`.
+on (coalesce, CASE, first). A value that is only asked for NULL keeps nothing else: `b?`.
 
-Refuses: a struct that somebody uses as a whole, even beside `b->c`. Lists and maps are the next
-rule's business and stay whole here.
+Refuses: a struct that somebody uses as a whole, even beside `b->c`. What is inside lists and maps
+is the next rule's business and stays here.
 
 Terminates: one pass; applied again it finds what it wrote.
 """

@@ -8,7 +8,7 @@ binder raises the problems at the end (`Problems.raise_if_any`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sqlglot import exp
@@ -263,6 +263,14 @@ class Binder:
         return self.call(operator(name), args, None)
 
     def _binary(self, node: exp.Expr, name: str) -> Expr:
+        if node.args.get("negate"):
+            return self._operation("not", self._positive(node, name))
+        return self._positive(node, name)
+
+    def _positive(self, node: exp.Expr, name: str) -> Expr:
+        if node.args.get("negate") and isinstance(node.expression, (exp.Any, exp.All)):
+            # In Spark `NOT LIKE ANY` means that some pattern does not match.
+            raise refused("NOT LIKE ANY and NOT LIKE ALL", node)
         # Chains such as a + b + c + ... nest to the left, as deep as they are long.
         operands = []
         kind = type(node)
@@ -326,7 +334,8 @@ class Binder:
             return self._carried(node)
         name = forms.BINARY_OPERATORS[type(match)]
         operands = (match.this, match.expression, node.expression)
-        return self._operation(name, *(self.bind(operand) for operand in operands))
+        matched = self._operation(name, *(self.bind(operand) for operand in operands))
+        return self._operation("not", matched) if match.args.get("negate") else matched
 
     def _case(self, node: exp.Case) -> Expr:
         args: list[Expr] = []
@@ -351,23 +360,25 @@ class Binder:
             to=text,
             safe=isinstance(node, exp.TryCast),
             dtype=read_type_text(text),
-            span=span_of(node),
+            span=operand.span,
         )
 
     def _carried(self, node: exp.Expr) -> Expr:
         """A form that Spark understands and we do not have to: its text, around bound operands."""
         operands: list[Expr] = []
-        template = node.copy()
-        for child in _operands(template):
-            operands.append(self.bind(child))
-            child.replace(exp.column(_hole(len(operands) - 1)))
+
+        def hole_for(operand: exp.Expr) -> exp.Expr:
+            operands.append(self.bind(operand))
+            return exp.column(_hole(len(operands) - 1))
+
+        template = _with_holes(node, hole_for)
         # The text may have the operands in another order than the tree.
         pieces = _HOLE.split(template.sql(dialect=NarrowsDialect))
         return SyntaxForm(
             pieces=tuple(pieces[0::2]),
             operands=tuple(operands[int(number)] for number in pieces[1::2]),
             dtype=UNKNOWN,
-            span=span_of(node),
+            span=Span.around(operand.span for operand in operands) or span_of(node),
         )
 
     # --- calls ------------------------------------------------------------------------------------
@@ -383,15 +394,26 @@ class Binder:
         return find_function(self.functions, name, span)
 
 
-def _operands(node: exp.Expr) -> list[exp.Expr]:
-    """The values that a form is written around; brackets and lists belong to the form."""
-    found: list[exp.Expr] = []
-    for child in node.iter_expressions():
-        if isinstance(child, (exp.Tuple, exp.Paren)):
-            found.extend(_operands(child))
-        elif not isinstance(child, (exp.Var, exp.DataType, exp.Identifier, exp.IntervalSpan)):
-            found.append(child)
-    return found
+def _with_holes(node: exp.Expr, hole_for: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of a form with its values cut out; brackets, types and words belong to the form.
+
+    The values themselves are not copied, for they may be as large as the query.
+    """
+
+    def cut(part: object) -> object:
+        match part:
+            case list():
+                return [cut(inner) for inner in part]
+            case exp.Tuple() | exp.Paren():
+                return _with_holes(part, hole_for)
+            case exp.Var() | exp.DataType() | exp.Identifier() | exp.IntervalSpan():
+                return part.copy()
+            case exp.Expr():
+                return hole_for(part)
+            case _:
+                return part
+
+    return type(node)(**{name: cut(part) for name, part in node.args.items()})
 
 
 _HOLE = re.compile(r"__operand_(\d+)__")

@@ -190,11 +190,12 @@ def _bind_lambda(
             f"write `{function.name}(list, x -> ...)`",
         )
     names = [name_of(parameter) for parameter in node.expressions]
-    if len(names) > len(types):
+    fewest = len(types) - function.optional_parameters
+    if not fewest <= len(names) <= len(types):
+        takes = str(fewest) if fewest == len(types) else f"{fewest} or {len(types)}"
         raise fail(
             Code.WRONG_ARITY,
-            f"the lambda of `{function.name}` takes at most {len(types)} parameters,"
-            f" {len(names)} were given",
+            f"the lambda of `{function.name}` takes {takes} parameters, not {len(names)}",
             span_of(node) or span,
         )
     variables = tuple(

@@ -88,7 +88,8 @@ class Cursor:
         return text, span
 
     def integer(self, what: str) -> int:
-        if self.at_end or self._kind is not TokenType.NUMBER or not self.text.isdecimal():
+        fits = self._kind is TokenType.NUMBER and self.text.isdecimal() and len(self.text) < 20
+        if self.at_end or not fits:
             raise fail(Code.SYNTAX_ERROR, f"expected {what}, found {self.found}", self.span)
         value = int(self.text)
         self.advance()
@@ -107,7 +108,7 @@ class Cursor:
             return truth, span
         sign = -1 if self.take("-") else 1
         text = self.text
-        if not self.at_end and self._kind is TokenType.NUMBER:
+        if not self.at_end and self._kind is TokenType.NUMBER and len(text) < 20:
             self.advance()
             return sign * (int(text) if text.isdecimal() else float(text)), span
         hint = f"write it in quotes: '{text}'" if _is_word(text) else None

@@ -20,6 +20,7 @@ What differs from Spark's SQL text is settled on the tokens, too:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
@@ -126,12 +127,27 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _unreadable(text: str, error: TokenError) -> NarrowsError:
+    opened = _unclosed_quote(text)
+    if opened is not None:
+        mark = text[opened : opened + 2] if text.startswith("/*", opened) else text[opened]
+        place = Span(opened, opened + len(mark))
+        return fail(Code.SYNTAX_ERROR, f"`{mark}` is not closed", place)
     message = str(error.__cause__ or error)
     end = len(text.rstrip())
     place = Span(max(0, end - 1), end)
-    if "Missing" in message or "out of range" in message:
-        return fail(Code.SYNTAX_ERROR, "a quote, backtick or comment is not closed", place)
     return fail(Code.SYNTAX_ERROR, f"cannot read this text: {message}", place)
+
+
+_QUOTED = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+
+
+def _unclosed_quote(text: str) -> int | None:
+    """Where a quote, backtick or comment opens that never closes."""
+    blanked = _QUOTED.sub(lambda match: " " * len(match[0]), text)
+    found = re.search(r"""['"`]|/\*""", blanked)
+    return found.start() if found is not None else None
 
 
 def _join_strings(tokens: list[Token], text: str) -> list[Token]:
@@ -170,6 +186,7 @@ class _Bracket:
 def _settle(tokens: list[Token]) -> list[Token]:
     settled: list[Token] = []
     brackets: list[_Bracket] = []
+    angles = 0
     closed_at = -1  # where the bracket that was closed last had been opened
     for place, token in enumerate(tokens):
         kind = token.token_type
@@ -207,6 +224,14 @@ def _settle(tokens: list[Token]) -> list[Token]:
                 raise _unclosed(tokens[brackets[-1].opened])
         elif kind is TokenType.WINDOW and _follows(tokens, place, TokenType.L_PAREN):
             token = _retyped(token, TokenType.VAR, token.text)
+        elif kind in _TYPES and _follows(tokens, place, TokenType.LT):
+            # `CAST(x AS MAP<...>)`; anywhere else it is a column of that name: `map < 2`.
+            if angles or (before is not None and before.token_type in _BEFORE_A_TYPE):
+                angles += 1
+            else:
+                token = _retyped(token, TokenType.VAR, token.text)
+        elif kind is TokenType.GT and angles:
+            angles -= 1
         settled.append(token)
     if brackets:
         raise _unclosed(tokens[brackets[-1].opened])
@@ -248,8 +273,18 @@ _CLAUSE_WORDS = frozenset(
         TokenType.LIMIT,
     }
 )
-_FOREIGN_MARKS = frozenset({TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.L_BRACE})
-_TYPES = frozenset({TokenType.STRUCT, TokenType.ARRAY, TokenType.MAP})
+_FOREIGN_MARKS = frozenset(
+    {
+        TokenType.PLACEHOLDER,
+        TokenType.PARAMETER,
+        TokenType.L_BRACE,
+        TokenType.DARROW,
+        TokenType.HASH_ARROW,
+        TokenType.DHASH_ARROW,
+    }
+)
+_TYPES = frozenset({TokenType.STRUCT, TokenType.ARRAY, TokenType.MAP, TokenType.LIST})
+_BEFORE_A_TYPE = frozenset({TokenType.ALIAS, TokenType.DCOLON})
 _NOT_A_NAME = frozenset({TokenType.STRING, TokenType.NUMBER})
 
 

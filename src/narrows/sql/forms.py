@@ -170,6 +170,7 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     **dict.fromkeys(CONNECTORS, _BINARY),
     **dict.fromkeys(UNARY_OPERATORS, _THIS),
     **dict.fromkeys(NILADIC, frozenset()),
+    **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike), _BINARY | {"negate"}),
     exp.DPipe: _BINARY | {"safe"},  # how sqlglot would translate it: not something written
     exp.Div: _BINARY | {"typed", "safe"},
     exp.Column: frozenset({"this", "table", "db", "catalog"}),

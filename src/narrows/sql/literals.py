@@ -22,6 +22,7 @@ from narrows.schema import (
     Decimal,
 )
 
+_MAX_DIGITS = 40
 _INT_MAX = 2**31 - 1
 _BIGINT_MAX = 2**63 - 1
 
@@ -80,6 +81,8 @@ def negated(number: Literal) -> Literal:
 
 
 def _number(text: str) -> Literal:
+    if text.isdecimal() and len(text) > _MAX_DIGITS:
+        return Literal(text=text, dtype=Decimal(38, 0))  # no type holds it; Spark will say so
     if text.isdecimal():
         value = int(text)
         return Literal(text=text, value=value, dtype=_integer_type(value))

@@ -30,6 +30,7 @@ class Relation:
     id: int
     name: str | None
     schema: Struct
+    is_source: bool = False
 
     def column(self, ordinal: int, span: Span | None = None) -> Column:
         if span is None:
@@ -61,6 +62,7 @@ class Relation:
 class Merged:
     """A column that JOIN ... USING made of two: its value, and the relations it stands for."""
 
+    name: str
     value: Expr
     relations: frozenset[int]
 

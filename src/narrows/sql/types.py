@@ -24,7 +24,7 @@ from narrows.schema import (
     Struct,
 )
 from narrows.sql.cursor import Cursor
-from narrows.sql.dialect import tokenize
+from narrows.sql.dialect import MAX_NESTING, tokenize
 
 _SCALARS: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -59,7 +59,7 @@ def read_schema(text: str) -> Struct:
     return schema
 
 
-def read_columns(cursor: Cursor) -> Struct:
+def read_columns(cursor: Cursor, depth: int = 0) -> Struct:
     """`name TYPE, name TYPE, ...`, for the columns of a row and the fields of a struct alike."""
     fields: list[Field] = []
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def read_columns(cursor: Cursor) -> Struct:
             raise fail(Code.DUPLICATE_COLUMN, f"column `{name}` is declared twice", span)
         seen.add(name)
         cursor.take(":")
-        fields.append(Field(name, read_type(cursor)))
+        fields.append(Field(name, read_type(cursor, depth)))
         _refuse_constraints(cursor)
         if not cursor.take(","):
             return Struct(tuple(fields))
@@ -85,8 +85,11 @@ def _refuse_constraints(cursor: Cursor) -> None:
         )
 
 
-def read_type(cursor: Cursor) -> DataType:
+def read_type(cursor: Cursor, depth: int = 0) -> DataType:
     span = cursor.span
+    if depth > MAX_NESTING:
+        message = f"types are nested more than {MAX_NESTING} deep"
+        raise fail(Code.NESTED_TOO_DEEPLY, message, span)
     word = cursor.text.upper()
     if cursor.at_end or not word.isidentifier():
         raise fail(Code.SYNTAX_ERROR, f"expected a type, found {cursor.found}", span)
@@ -101,17 +104,17 @@ def read_type(cursor: Cursor) -> DataType:
             cursor.expect(")")
         return STRING
     if word == "STRUCT":
-        return _read_struct(cursor)
+        return _read_struct(cursor, depth + 1)
     if word == "ARRAY":
         cursor.expect("<")
-        element = read_type(cursor)
+        element = read_type(cursor, depth + 1)
         cursor.expect(">")
         return Array(element)
     if word == "MAP":
         cursor.expect("<")
-        key = read_type(cursor)
+        key = read_type(cursor, depth + 1)
         cursor.expect(",")
-        value = read_type(cursor)
+        value = read_type(cursor, depth + 1)
         cursor.expect(">")
         return Map(key, value)
     names = (*_SCALARS, *_DECIMALS, *_NESTED)
@@ -119,13 +122,13 @@ def read_type(cursor: Cursor) -> DataType:
     raise fail(Code.UNKNOWN_TYPE, f"unknown type `{word}`", span, hint)
 
 
-def _read_struct(cursor: Cursor) -> DataType:
+def _read_struct(cursor: Cursor, depth: int) -> DataType:
     if cursor.take("<>"):
         return Struct(())
     cursor.expect("<")
     if cursor.take(">"):
         return Struct(())
-    struct = read_columns(cursor)
+    struct = read_columns(cursor, depth)
     cursor.expect(">")
     return struct
 

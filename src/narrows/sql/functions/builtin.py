@@ -63,6 +63,10 @@ _NON_DETERMINISTIC = frozenset(
 
 
 def _element(types: Sequence[DataType]) -> Sequence[DataType]:
+    return (element_of(types[0]),)
+
+
+def _element_and_index(types: Sequence[DataType]) -> Sequence[DataType]:
     return (element_of(types[0]), INT)
 
 
@@ -223,13 +227,15 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
         "result": results.list_of_body(1),
         "look": looks.transform,
         "any_shape": _FIRST_ONLY,
-        "lambdas": {1: _element},
+        "lambdas": {1: _element_and_index},
+        "optional_parameters": 1,
     },
     "filter": {
         "result": of_argument(0),
         "look": looks.filter_elements,
         "any_shape": _FIRST_ONLY,
-        "lambdas": {1: _element},
+        "lambdas": {1: _element_and_index},
+        "optional_parameters": 1,
     },
     "exists": _TEST,
     "forall": _TEST,

@@ -87,6 +87,8 @@ class Function:
     result: Result = field(default=lambda args: UNKNOWN, repr=False, compare=False)
     look: Look = field(default=whole, repr=False, compare=False)
     lambdas: Mapping[int, LambdaTypes] = field(default_factory=dict, repr=False, compare=False)
+    optional_parameters: int = field(default=0, repr=False, compare=False)
+    """How many of a lambda's parameters may be left out: the index in `transform(list, x -> x)`."""
     generator: Generator | None = field(default=None, repr=False, compare=False)
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
     window_arguments: tuple[WindowArgument, ...] = field(default=(), repr=False, compare=False)
