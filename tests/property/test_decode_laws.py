@@ -138,6 +138,7 @@ def test_how_the_code_is_written_does_not_matter(
     with (
         patch.object(json_source, "_MAX_INLINE", inline),
         patch.object(json_source, "_WIDE", 1 if wide else 100),
+        patch.object(json_source, "_FEW_INDICES", 1 if wide else 8),
         patch.object(json_source, "_MAX_LINES_IN_LOOP", 0 if short else 500),
     ):
         other = JsonDecoder().decode_with_projection(documents, projection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -205,6 +206,7 @@ class _Variant:
             "current": current,
             "FAILURES": _FAILURES,
             "NeedsExactParseError": NeedsExactParseError,
+            "islice": islice,
         }
         for number, sink in enumerate(source.sinks):
             self._names[f"l{number}"] = sink.values

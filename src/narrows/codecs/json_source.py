@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from narrows.codecs.json_columns import Sink
 from narrows.codecs.json_places import Place
 from narrows.codecs.json_values import inline_test
-from narrows.codecs.projection import Key
+from narrows.codecs.projection import Key, Step
 from narrows.demand import ALL, NOTHING, Demand, Fields, Items, Keys
 from narrows.schema import STRING, Array, DataType, Decimal, Map, Struct, is_scalar
 
@@ -42,7 +43,7 @@ _MAX_LINES_IN_LOOP = 500
 _WIDE = 100
 """Demanded members from which on a struct is listed as a whole. simdjson finds a key by comparing
 it with one after the other, so looking up 15 000 of them would take half a second a row."""
-_MAX_INDEX = 2**31 - 1
+_FEW_INDICES = 8
 
 
 @dataclass
@@ -118,13 +119,16 @@ class Source:
     def _parts(self, place: Place, value: str, depth: int) -> Lines:
         lines: Lines = []
         if isinstance(place.dtype, Array):
+            known = [index for index in place.parts if _is_index(index)]
+            if len(known) > _FEW_INDICES:
+                # An element is found by counting from the first one on.
+                self._variables.add(f"e{depth}")
+                lines.append(f"e{depth} = [*islice({value}, {max(known) + 1})]")
+                value = f"e{depth}"
             for index, part in place.parts.items():
-                assert isinstance(index, int)
                 inner = self._variable(part.dtype, depth)
-                if 0 <= index <= _MAX_INDEX:
-                    lines.append(f"{inner} = {value}[{index}] if len({value}) > {index} else None")
-                else:
-                    lines.append(f"{inner} = None")
+                found = f"{value}[{index}] if len({value}) > {index} else None"
+                lines.append(f"{inner} = {found if index in known else None}")
                 lines += self._place(part, inner, depth + 1)
         elif place.parts:
             members = _Members(self, None, value, depth, wide=len(place.parts) > _WIDE)
@@ -138,19 +142,15 @@ class Source:
 
     def _absent(self, place: Place) -> Lines:
         """What is collected at a place, and in it, when there is nothing."""
-        lines = self._absent_here(place)
-        for part in place.parts.values():
-            for sink, _ in part.values:
-                lines += self._null(sink)
-            lines += self._absent(part)
-        return lines
-
-    def _absent_here(self, place: Place) -> Lines:
         lines = []
         if place.presence is not None:
             lines.append(f"a{self._number(place.presence)}(False)")
         if place.length is not None:
             lines.append(f"a{self._number(place.length)}(None)")
+        for part in place.parts.values():
+            for sink, _ in part.values:
+                lines += self._null(sink)
+            lines += self._absent(part)
         return lines
 
     # --- values: what is built --------------------------------------------------------------------
@@ -346,6 +346,11 @@ class _Members:
             "except KeyError:",
             f"    {into} = miss{self._number}(0)",
         ]
+
+
+def _is_index(step: Step) -> TypeGuard[int]:
+    """Can a list have an element there?"""
+    return isinstance(step, int) and 0 <= step < 2**31
 
 
 def _of_field(demand: Demand, name: str) -> Demand:

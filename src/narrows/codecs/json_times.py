@@ -35,6 +35,8 @@ _TIMESTAMP = re.compile(
     re.DOTALL,
 )
 
+_LONGEST_ZONE = 64
+"""Zones are remembered by name; nonsense of 10 MB should not be."""
 _CYCLE_YEARS = 400
 _CYCLE_DAYS = 146_097
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -87,7 +89,8 @@ def _timestamp_micros(text: str, zone: Zone) -> int | None:
     if days is None or hour > 23 or minute > 59 or second > 59:
         return None
     if zone_name is not None:
-        named = find_zone(zone_name.strip(_TRIMMED[:-1]))
+        zone_name = zone_name.strip(_TRIMMED[:-1])
+        named = find_zone(zone_name) if len(zone_name) < _LONGEST_ZONE else None
         if named is None:
             return None
         zone = named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,8 +18,10 @@ def ship_package(spark: SparkSession) -> None:
     if master == "local" or master.startswith("local["):
         return  # the workers are this Python
     package = Path(narrows.__file__).parent
-    with tempfile.TemporaryDirectory() as folder:
-        archive = shutil.make_archive(
-            str(Path(folder) / "narrows"), "zip", root_dir=package.parent, base_dir=package.name
-        )
-        spark.addArtifacts(archive, pyfile=True)
+    folder = tempfile.mkdtemp(prefix="narrows-")
+    # Executors fetch the file when they need it, so it must stay as long as this process does.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    archive = shutil.make_archive(
+        str(Path(folder) / "narrows"), "zip", root_dir=package.parent, base_dir=package.name
+    )
+    spark.addArtifacts(archive, pyfile=True)

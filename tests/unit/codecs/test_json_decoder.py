@@ -134,6 +134,11 @@ class TestColumns:
         found = columns("l ARRAY<INT>", demand, {"l": [1, 2]})
         assert list(found.values()) == [[None], [1], [None]]
 
+    def test_many_indices(self) -> None:
+        demand = fields({"l": items(dict.fromkeys(range(0, 40, 2), ALL))})
+        found = columns("l ARRAY<INT>", demand, {"l": list(range(30))}, {})
+        assert found == {f"l[{n}]": [n if n < 30 else None, None] for n in range(0, 40, 2)}
+
     def test_deep_types(self) -> None:
         """Deeper than Python nests blocks."""
         schema, document = "BIGINT", "1"
