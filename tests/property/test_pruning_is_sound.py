@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import narrows
 from narrows.demand import ALL, Demand, conform, fields
 from narrows.expressions import Call, walk
-from narrows.logical.nodes import Decoded, Node, topological
+from narrows.logical.nodes import Decoded, Node
+from narrows.logical.walk import topological
 from narrows.planner import Plan
 from narrows.schema import Struct
 from narrows.sql.functions import builtin_functions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from narrows.expressions import Expr
+from narrows.expressions import ColumnId, Expr, columns_of
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -13,10 +13,9 @@ from narrows.logical.nodes import (
     Project,
     StatefulFunction,
     Tail,
-    references,
-    topological,
 )
 from narrows.logical.required import Required, required
+from narrows.logical.walk import topological
 from narrows.schema import UNKNOWN, DataType
 
 
@@ -43,6 +42,13 @@ def outputs(root: Node) -> list[tuple[str, DataType]]:
             return outputs(root.child)
         case _:
             return [(column.name, column.dtype) for column in root.outputs]
+
+
+def references(node: Node) -> Iterator[ColumnId]:
+    """The columns that a node's own expressions use."""
+    for expr in node.expressions:
+        for column in columns_of(expr):
+            yield column.id
 
 
 def _check_references(node: Node, found: Required, where: str) -> None:

@@ -38,8 +38,8 @@ from narrows.logical.nodes import (
     Project,
     Sort,
     StatefulFunction,
-    topological,
 )
+from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
 from narrows.schema import STRING
 

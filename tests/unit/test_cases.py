@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import narrows
-from narrows.logical.nodes import DataSource, Node, sources_of
+from narrows.logical.nodes import DataSource, Node
+from narrows.logical.walk import sources_of
 
 CASES = Path(__file__).parents[1] / "golden" / "cases.md"
 OPTIONS = "connector = 'file', path = 'data', format = 'json'"

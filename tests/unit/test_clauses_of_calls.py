@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import narrows
 from narrows.expression_text import expression_text
-from narrows.logical.nodes import Aggregation, topological
+from narrows.logical.nodes import Aggregation
+from narrows.logical.walk import topological
 from narrows.schema import BIGINT
 from narrows.spark.sql_text import SparkSql, Typed
 

@@ -6,7 +6,7 @@ import pytest
 
 import narrows
 from narrows.errors import Code, NarrowsError
-from narrows.logical.nodes import sources_of
+from narrows.logical.walk import sources_of
 from narrows.schema import BIGINT, BOOLEAN, INT, STRING, UNKNOWN, Array, DataType, Map
 from narrows.sql.functions import Function, FunctionRegistry, Kind, builtin_functions, operator
 from narrows.sql.functions.looks import whole

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from narrows.catalog.objects import Sink
-from narrows.logical.nodes import sources_of
+from narrows.logical.walk import sources_of
 from narrows.spark.run import FAILED, PipelineRun, Run
 from narrows.spark.session import Session
 

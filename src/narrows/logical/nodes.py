@@ -10,7 +10,7 @@ columns it hands up (`outputs`) and what EXPLAIN shows of it (`info`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple, Self
@@ -19,7 +19,7 @@ from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand, Fields, count_demanded_leaves
 from narrows.demand_text import row_parts
 from narrows.expression_text import expression_text, sort_key_text
-from narrows.expressions import Call, Column, ColumnId, Expr, FieldAccess, SortKey, columns_of
+from narrows.expressions import Call, Column, Expr, FieldAccess, SortKey
 from narrows.schema import Field, Struct, count_leaves
 from narrows.sql.scope import Relation
 
@@ -424,53 +424,6 @@ class Tail(Node):
         return replace(self, sinks=tuple(children))
 
 
-# --- walking --------------------------------------------------------------------------------------
-
-
 def as_call(expr: Expr) -> Call:
     assert isinstance(expr, Call), expr
     return expr
-
-
-def topological(root: Node) -> list[Node]:
-    """Every node once, each before its children, also where two share a child."""
-    order: list[Node] = []
-    seen: set[int] = set()
-    pending: list[tuple[Node, bool]] = [(root, False)]
-    while pending:
-        node, done = pending.pop()
-        if done:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            pending.append((node, True))
-            pending.extend((child, False) for child in node.children)
-    order.reverse()
-    return order
-
-
-def sources_of(root: Node) -> Iterator[DataSource]:
-    return (node for node in topological(root) if isinstance(node, DataSource))
-
-
-def transform_up(root: Node, change: Callable[[Node], Node | None]) -> Node | None:
-    """The plan with nodes replaced from the leaves up; None when nothing changed.
-
-    A shared node is rewritten once, so that it stays shared.
-    """
-    done: dict[int, Node] = {}
-    for node in reversed(topological(root)):
-        children = node.children
-        rewritten = [done[id(child)] for child in children]
-        same = all(new is old for new, old in zip(rewritten, children, strict=True))
-        current = node if same else node.with_children(rewritten)
-        done[id(node)] = change(current) or current
-    return None if done[id(root)] is root else done[id(root)]
-
-
-def references(node: Node) -> Iterator[ColumnId]:
-    """The columns that a node's own expressions use."""
-
-    for expr in node.expressions:
-        for column in columns_of(expr):
-            yield column.id

@@ -43,8 +43,8 @@ from narrows.logical.nodes import (
     StatefulFunction,
     Tail,
     Window,
-    topological,
 )
+from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.schema import Array, Struct, Unknown, is_nested
 from narrows.sql.functions.looks import access, whole

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from narrows.expressions import Call, Cast, Expr, Literal
-from narrows.logical.nodes import Aggregation, Filter, Node, Sort, transform_up
+from narrows.logical.nodes import Aggregation, Filter, Node, Sort
+from narrows.logical.walk import transform_up
 from narrows.schema import BOOLEAN, INT, VOID, Unknown
 from narrows.sql.functions import operator
 from narrows.sql.literals import literal

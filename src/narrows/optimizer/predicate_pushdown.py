@@ -44,8 +44,8 @@ from narrows.logical.nodes import (
     Sort,
     UnaryNode,
     Window,
-    transform_up,
 )
+from narrows.logical.walk import transform_up
 from narrows.sql.functions import operator
 
 _AND = operator("and")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.demand import Depth, coarsen, whole_row
-from narrows.logical.nodes import DataSource, Node, transform_up
+from narrows.logical.nodes import DataSource, Node
 from narrows.logical.required import required
+from narrows.logical.walk import transform_up
 
 
 def prune_sources(plan: Node, depth: Depth) -> Node | None:

@@ -20,17 +20,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.expressions import Expr
-from narrows.logical.nodes import (
-    Aggregation,
-    Distinct,
-    Join,
-    Node,
-    StatefulFunction,
-    Window,
-    topological,
-    transform_up,
-)
+from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFunction, Window
 from narrows.logical.required import required
+from narrows.logical.walk import topological, transform_up
 from narrows.optimizer.predicate_pushdown import split, with_filter
 from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter
 from narrows.physical.worker_predicate import leaf_test

@@ -25,8 +25,8 @@ from narrows.logical.nodes import (
     StatefulFunction,
     Tail,
     Window,
-    transform_up,
 )
+from narrows.logical.walk import transform_up
 from narrows.physical.nodes import (
     PhysicalAggregation,
     PhysicalDataSink,

@@ -17,7 +17,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Distinct, Node, sources_of, topological
+from narrows.logical.nodes import Aggregation, Distinct, Node
+from narrows.logical.walk import sources_of, topological
 from narrows.planner import Plan
 from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
 from narrows.spark.sql_text import quote, string

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import IO
 
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node, topological
+from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node
+from narrows.logical.walk import topological
 
 _STATEFUL = (Aggregation, Distinct, Join)
 

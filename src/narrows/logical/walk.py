@@ -1,0 +1,43 @@
+"""Ways through a plan: top down, bottom up, to its sources. A shared node is visited once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from narrows.logical.nodes import DataSource, Node
+
+
+def topological(root: Node) -> list[Node]:
+    """Every node once, each before its children, also where two share a child."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    pending: list[tuple[Node, bool]] = [(root, False)]
+    while pending:
+        node, done = pending.pop()
+        if done:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            pending.append((node, True))
+            pending.extend((child, False) for child in node.children)
+    order.reverse()
+    return order
+
+
+def sources_of(root: Node) -> Iterator[DataSource]:
+    return (node for node in topological(root) if isinstance(node, DataSource))
+
+
+def transform_up(root: Node, change: Callable[[Node], Node | None]) -> Node | None:
+    """The plan with nodes replaced from the leaves up; None when nothing changed.
+
+    A shared node is rewritten once, so that it stays shared.
+    """
+    done: dict[int, Node] = {}
+    for node in reversed(topological(root)):
+        children = node.children
+        rewritten = [done[id(child)] for child in children]
+        same = all(new is old for new, old in zip(rewritten, children, strict=True))
+        current = node if same else node.with_children(rewritten)
+        done[id(node)] = change(current) or current
+    return None if done[id(root)] is root else done[id(root)]
