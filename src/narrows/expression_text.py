@@ -77,10 +77,10 @@ def _write_call(call: Call, outer: int) -> str:
     if call.order_by:
         keys = ", ".join(sort_key_text(key) for key in call.order_by)
         text += f" WITHIN GROUP (ORDER BY {keys})"
-    if call.ignore_nulls:
-        text += " IGNORE NULLS"
     if call.filter is not None:
         text += f" FILTER (WHERE {_write(call.filter, LOOSEST)})"
+    if call.ignore_nulls:
+        text += " IGNORE NULLS"
     if call.partition_by:
         keys = ", ".join(_write(key, LOOSEST) for key in call.partition_by)
         text += f" OVER (PARTITION BY {keys})"

@@ -157,10 +157,10 @@ class SparkSql:
         text = f"{function.name}({'DISTINCT ' if call.distinct else ''}{inside})"
         if call.order_by:
             text += f" WITHIN GROUP (ORDER BY {', '.join(map(self.sort_key, call.order_by))})"
-        if call.ignore_nulls:
-            text += " IGNORE NULLS"
         if call.filter is not None:
             text += f" FILTER (WHERE {self.text(call.filter)})"
+        if call.ignore_nulls:
+            text += " IGNORE NULLS"
         return text
 
 
