@@ -27,11 +27,12 @@ def _document(chance: random.Random) -> str:
             case 0:
                 body[f"c{i}"] = chance.randrange(10**9)
             case 1:
-                body[f"c{i}"] = f"value-{chance.randrange(10**6)}"
+                body[f"c{i}"] = f"value-{chance.randrange(10**6):06d}-of-some-length"
             case _:
                 body[f"c{i}"] = round(chance.random() * 1000, 3)
     items = [
-        {"x": chance.randrange(10**6), "y": f"y{chance.randrange(1000)}"} for _ in range(ITEMS)
+        {"x": chance.randrange(10**6), "y": f"text-{chance.randrange(10**4):04d}"}
+        for _ in range(ITEMS)
     ]
     body["b"] = {"c": chance.randrange(1000), "items": items}
     return json.dumps(body, separators=(",", ":"))[1:]
@@ -39,7 +40,7 @@ def _document(chance: random.Random) -> str:
 
 def write(folder: Path, megabytes: int, files: int = 8) -> int:
     """Writes so much data, unless it is there already; answers with the number of bytes."""
-    marker = folder / f"_{megabytes}MB"
+    marker = folder / f"_{megabytes}MB_{ITEMS}_items"
     if not marker.exists():
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.json"):
