@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from narrows.demand import Depth, coarsen, whole_row
 from narrows.logical.nodes import DataSource, Node
-from narrows.logical.required import required
+from narrows.logical.required import demands_the_same, required
 from narrows.logical.walk import transform_up
 
 
@@ -22,4 +22,7 @@ def prune_sources(plan: Node, depth: Depth) -> Node | None:
             return None
         return replace(node, decode_projection=demand)
 
-    return transform_up(plan, narrow)
+    pruned = transform_up(plan, narrow)
+    if pruned is not None:
+        demands_the_same(plan, pruned)
+    return pruned
