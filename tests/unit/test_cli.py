@@ -181,3 +181,15 @@ def test_no_arguments_show_help() -> None:
     result = _run()
     assert "explain" in result.output
     assert "validate" in result.output
+
+
+def test_reset_and_dead_letters_of_what_never_ran(tmp_path: Path) -> None:
+    """A name that is wrong is said so, and changes nothing."""
+    state = ["--state", str(tmp_path / "state")]
+    reset = CliRunner().invoke(app, ["reset", "nosuch", *state])
+    assert reset.exit_code == 1
+    assert "no pipeline `nosuch` has run" in reset.output
+    letters = CliRunner().invoke(app, ["dead-letters", "nosuch", *state])
+    assert letters.exit_code == 0
+    assert "has no dead letters of `nosuch`" in letters.output
+    assert not (tmp_path / "state").exists()

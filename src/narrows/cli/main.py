@@ -189,7 +189,11 @@ def dead_letters(
     with _errors_for_people(debug):
         letters = list(read_dead_letters(state / "dead_letters" / stream))
         if as_json:
-            print("\n".join(json.dumps(letter, ensure_ascii=False) for letter in letters))
+            for letter in letters:
+                print(json.dumps(letter, ensure_ascii=False))
+            return
+        if not letters:
+            print(f"`{state}` has no dead letters of `{stream}`", file=sys.stderr)
             return
         rows = tuple(
             (
@@ -214,6 +218,8 @@ def reset(
 
     with _errors_for_people(debug):
         folder = StateFolder(state)
+        if not folder.knows(pipeline):
+            raise fail(Code.UNKNOWN_OBJECT, f"no pipeline `{pipeline}` has run on `{state}`")
         folder.lock()
         folder.reset(pipeline)
         print(f"pipeline {pipeline} will start from the beginning")

@@ -95,6 +95,10 @@ class StateFolder:
         record.parent.mkdir(parents=True, exist_ok=True)
         record.write_text(json.dumps(now, indent=2), encoding="utf-8")
 
+    def knows(self, pipeline: str) -> bool:
+        """Has a pipeline of this name ever been started here?"""
+        return (self.path / "pipelines" / f"{pipeline}.json").exists()
+
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
         for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
