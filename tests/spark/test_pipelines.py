@@ -170,6 +170,8 @@ def test_payloads_of_any_data_frame(bench: Bench, spark: SparkSession) -> None:
     bench.session.register("t", frame, schema="id BIGINT, n STRUCT<v: INT>", payload="body")
     rows = bench.session.query("SELECT id, n->v FROM t").collect()
     assert sorted(tuple(row) for row in rows) == [(1, 2), (3, None)]
+    letters = list(read_dead_letters(bench.folder / "state" / "dead_letters" / "t"))
+    assert [letter["payload"] for letter in letters] == ["broken"]
 
 
 def _wait_for(condition: object, seconds: float = 60) -> None:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from narrows.codecs.decoder import BadPayload
+from narrows.files.atomic import write_atomically
 from narrows.files.lines import Block
 from narrows.files.ranges import FileRange
 from narrows.spark.read_spec import ReadSpec
@@ -55,10 +56,7 @@ class DeadLetters:
     def _letter(self, block: Block, problem: BadPayload) -> dict[str, Any]:
         payload = block.payloads[problem.position]
         letter: dict[str, Any] = {"source": self._spec.source, "reason": problem.reason}
-        try:
-            letter["payload"] = payload.decode("utf-8")
-        except UnicodeDecodeError:
-            letter["payload_base64"] = base64.b64encode(payload).decode("ascii")
+        letter |= _payload(payload)
         return {**letter, "file": self._path, "offset": block.offset(problem.position)}
 
     def __exit__(
@@ -80,6 +78,34 @@ class DeadLetters:
     def _temporary(self) -> Path:
         assert self._folder is not None
         return self._folder / f".{self._name}.{os.getpid()}"
+
+
+def keep_payloads(spec: ReadSpec, payloads: Sequence[bytes], bad: Sequence[BadPayload]) -> None:
+    """Dead letters of payloads that came in a data frame, and so from no file that we know.
+
+    The file is named after what is in it, so a batch that is read again writes it again.
+    """
+    if bad and spec.on_error == "fail":
+        raise BadPayloadError(f"{spec.source}: {bad[0].reason}")
+    if not bad or spec.on_error == "drop" or spec.dead_letters is None:
+        return
+    lines = []
+    for problem in bad:
+        letter = {"source": spec.source, "reason": problem.reason}
+        letter |= _payload(payloads[problem.position])
+        lines.append(json.dumps({**letter, "file": "", "offset": problem.position}) + "\n")
+    text = "".join(lines)
+    name = hashlib.sha256(text.encode("utf-8")).hexdigest()[:24]
+    Path(spec.dead_letters).mkdir(parents=True, exist_ok=True)
+    write_atomically(Path(spec.dead_letters) / f"{name}.ndjson", text.encode("utf-8"))
+
+
+def _payload(payload: bytes) -> dict[str, str]:
+    """The payload as text, or in Base64 where it is none."""
+    try:
+        return {"payload": payload.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"payload_base64": base64.b64encode(payload).decode("ascii")}
 
 
 def range_name(read: FileRange) -> str:

@@ -21,6 +21,7 @@ from narrows.physical.nodes import PhysicalEncoder
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
 from narrows.spark.compile import compile_plan
+from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
@@ -178,7 +179,9 @@ class Session:
             for batch in batches:
                 payloads = batch.column(0).cast(pa.binary()).to_pylist()
                 present = [value for value in payloads if value is not None]
-                yield ship(spec, decoder.decode_with_projection(present, spec.projection))
+                decoded = decoder.decode_with_projection(present, spec.projection)
+                keep_payloads(spec, present, decoded.bad)
+                yield ship(spec, decoded)
 
         return frame.select(payload).mapInArrow(decode, shipped_schema(spec))
 
