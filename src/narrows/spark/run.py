@@ -168,18 +168,27 @@ def _start(
     once: bool,
     trigger: str,
 ) -> StreamingQuery:
-    targets = [_target(session, session.catalog.sink(name)) for name in pipeline.sinks]
-    spec = WriteSpec(pipeline.name, tuple(targets))
     writer = (
-        as_lines(frame)
+        sink_frame(plan, frame)
         .writeStream.format(NarrowsSink.name())
         .queryName(pipeline.name)
         .outputMode(_output_mode(plan.physical))
         .option("checkpointLocation", str(session.state.checkpoint(pipeline.name).absolute()))
-        .option("spec", spec.to_option())
+        .option("spec", write_spec(session, pipeline, plan).to_option())
     )
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
     return writer.start()
+
+
+def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
+    """Where the rows of a pipeline go."""
+    targets = [_target(session, session.catalog.sink(name)) for name in pipeline.sinks]
+    return WriteSpec(pipeline.name, tuple(targets))
+
+
+def sink_frame(plan: Plan, frame: DataFrame) -> DataFrame:
+    """The rows of a pipeline, as its sinks take them."""
+    return as_lines(frame)
 
 
 def as_lines(frame: DataFrame) -> DataFrame:

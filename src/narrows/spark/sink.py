@@ -66,7 +66,7 @@ class NarrowsSink(DataSource):
 
 
 @dataclass
-class _Written(WriterCommitMessage):
+class Written(WriterCommitMessage):
     """The temporary files of one task, one for each target; none when it had no rows."""
 
     files: tuple[str, ...]
@@ -77,43 +77,56 @@ class _LineWriter(DataSourceStreamArrowWriter):
         self._spec = spec
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Runs in the executors."""
-        batches = (batch for batch in iterator if batch.num_rows)
-        first = next(batches, None)
-        if first is None:
-            return _Written(())
-        paths = []
-        for target in self._spec.targets:
-            Path(target.folder).mkdir(parents=True, exist_ok=True)
-            paths.append(Path(target.folder) / f".{uuid.uuid4().hex}.writing")
-        files = [path.open("wb") for path in paths]
-        try:
-            for batch in _chain(first, batches):
-                lines = _lines(batch.column(batch.schema.get_field_index(LINE)))
-                for file in files:
-                    file.write(lines)
-            for file in files:
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            for path in paths:
-                path.unlink(missing_ok=True)
-            raise
-        finally:
-            for file in files:
-                file.close()
-        return _Written(tuple(str(path) for path in paths))
+        return write_task(self._spec, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Runs on the driver, when all tasks of the batch are done."""
-        written = [m for m in messages if isinstance(m, _Written) and m.files]
-        for place, target in enumerate(self._spec.targets):
-            _publish(self._spec.pipeline, target, batchId, [m.files[place] for m in written])
+        publish_batch(self._spec, [m for m in messages if isinstance(m, Written)], batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        for message in messages:
-            for path in message.files if isinstance(message, _Written) else ():
-                Path(path).unlink(missing_ok=True)
+        discard([m for m in messages if isinstance(m, Written)])
+
+
+def write_task(spec: WriteSpec, iterator: Iterator[pa.RecordBatch]) -> Written:
+    """Writes the rows of one task to temporary files; runs in the executors."""
+    batches = (batch for batch in iterator if batch.num_rows)
+    first = next(batches, None)
+    if first is None:
+        return Written(())
+    paths = []
+    for target in spec.targets:
+        Path(target.folder).mkdir(parents=True, exist_ok=True)
+        paths.append(Path(target.folder) / f".{uuid.uuid4().hex}.writing")
+    files = [path.open("wb") for path in paths]
+    try:
+        for batch in _chain(first, batches):
+            lines = _lines(batch.column(batch.schema.get_field_index(LINE)))
+            for file in files:
+                file.write(lines)
+        for file in files:
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
+    finally:
+        for file in files:
+            file.close()
+    return Written(tuple(str(path) for path in paths))
+
+
+def publish_batch(spec: WriteSpec, written: Sequence[Written], batch: int) -> None:
+    """Publishes what the tasks of a batch wrote; runs on the driver, when all of them are done."""
+    written = [message for message in written if message.files]
+    for place, target in enumerate(spec.targets):
+        _publish(spec.pipeline, target, batch, [message.files[place] for message in written])
+
+
+def discard(written: Sequence[Written]) -> None:
+    """Removes what the tasks of a failed batch wrote."""
+    for message in written:
+        for path in message.files:
+            Path(path).unlink(missing_ok=True)
 
 
 def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
