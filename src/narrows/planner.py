@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from narrows.catalog.objects import Pipeline
+from narrows.catalog.objects import Pipeline, Sink
+from narrows.codecs.encoder import encoder_spec
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain import explain
 from narrows.logical.build import Built, build
@@ -20,7 +21,9 @@ from narrows.optimizer.runner import (
     RuleRun,
     run_rules,
 )
-from narrows.physical.lower import lower
+from narrows.physical.by_index_projection_into_encoder_rewrite import refusals
+from narrows.physical.lower import TAKES_ROWS, lower
+from narrows.schema import Field, Struct
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import ExplainMode, Query
 
@@ -65,15 +68,15 @@ def plan_query(
         with deep_recursion():
             built = build(query, catalog.find_source, catalog.functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
-            return _optimise(bound, built.notices, pruning=pruning, check=check)
+            disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
+            return _optimise(bound, built.notices, disabled, check)
     except NarrowsError as error:
         raise error.located(query.text) from None
 
 
 def _optimise(
-    bound: Node, notices: Sequence[Notice], *, pruning: bool, check: Check | None
+    bound: Node, notices: Sequence[Notice], disabled: frozenset[str], check: Check | None
 ) -> Plan:
-    disabled = frozenset() if pruning else PRUNING
     logical, runs = run_rules(bound, LOGICAL_RULES, disabled=disabled, check=check)
     physical, physical_runs = run_rules(
         lower(logical), PHYSICAL_RULES, disabled=disabled, check=check
@@ -83,15 +86,27 @@ def _optimise(
         bound=bound,
         logical=logical,
         physical=physical,
-        notices=tuple(dict.fromkeys((*notices, *losses))),
+        notices=tuple(dict.fromkeys((*notices, *losses, *refusals(physical)))),
         rule_runs=(*runs, *physical_runs),
     )
 
 
 def _with_sinks(built: Built, pipeline: Pipeline, catalog: Catalog) -> Node:
     _refuse_duplicate_names(built.plan, pipeline)
+    for name in pipeline.sinks:
+        _refuse_what_it_cannot_write(built.plan, pipeline, catalog.sink(name))
     sinks = [DataSink(child=built.plan, sink=catalog.sink(name)) for name in pipeline.sinks]
     return sinks[0] if len(sinks) == 1 else Tail(sinks=tuple(sinks))
+
+
+def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
+    if sink.format == TAKES_ROWS:
+        return
+    outputs = Struct(tuple(Field(column.name, column.dtype) for column in plan.outputs))
+    reason = encoder_spec(sink.format).check_outputs(outputs)
+    if reason is not None:
+        message = f"sink `{sink.name}` cannot write this: {reason}"
+        raise NarrowsError(Problem(Code.WRONG_TYPE, message, pipeline.query.span))
 
 
 def _refuse_duplicate_names(plan: Node, pipeline: Pipeline) -> None:

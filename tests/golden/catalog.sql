@@ -55,3 +55,7 @@ WITH (connector = 'file', path = 'data/t2', format = 'json');
 CREATE SINK out_json WITH (connector = 'file', path = 'out/json', format = 'json');
 CREATE SINK out_csv WITH (connector = 'file', path = 'out/csv', format = 'csv');
 CREATE SINK out_console WITH (connector = 'console');
+CREATE SINK out_sparse WITH (connector = 'file', path = 'out/sparse', format = 'json', omit_null_columns = true);
+CREATE SINK out_parquet WITH (connector = 'file', path = 'out/parquet', format = 'parquet');
+CREATE SINK batches_json WITH (connector = 'file', path = 'out/batches', format = 'json', layout = 'array', batch_count = 1000);
+CREATE SINK batches_parquet WITH (connector = 'file', path = 'out/batches_p', format = 'parquet', batch_count = 1000, batch_duration = '10 seconds');

@@ -77,6 +77,9 @@ def _check_types(node: Node, where: str) -> None:
 
 
 def _computed(node: Node) -> Iterator[tuple[DataType, Expr]]:
-    if isinstance(node, (Project, Aggregation, StatefulFunction)):
+    if isinstance(node, Project):
+        for ordinal, named in node.computed:
+            yield node.relation.schema.fields[ordinal].type, named.expr
+    elif isinstance(node, (Aggregation, StatefulFunction)):
         types = [field.type for field in node.relation.schema]
         yield from zip(types, node.expressions, strict=True)

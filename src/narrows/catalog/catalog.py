@@ -22,6 +22,7 @@ from narrows.catalog.options import (
     check_options,
 )
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.optimizer.runner import settings
 from narrows.planner import Plan, plan_query
 from narrows.schema import BIGINT, TIMESTAMP, Struct
 from narrows.sql.functions import Function, FunctionRegistry, builtin_functions
@@ -37,6 +38,7 @@ from narrows.sql.statements import (
     Explain,
     ObjectKind,
     Option,
+    Set,
     Show,
     Statement,
 )
@@ -49,6 +51,8 @@ Found = TypeVar("Found", bound=CatalogObject)
 Declared = TypeVar("Declared", bound=CatalogObject)
 DeclareStatement = TypeVar("DeclareStatement", bound=Create)
 
+_RULE_SETTING = "narrows.rule."
+
 
 class Catalog:
     """Everything that has been declared. Planning needs nothing else: no Spark, no JVM."""
@@ -58,6 +62,8 @@ class Catalog:
         self._sinks: dict[str, Sink] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self.functions = FunctionRegistry(parent=builtin_functions())
+        self.disabled_rules: frozenset[str] = frozenset()
+        """Rules that were switched off: `SET narrows.rule.<name> = off`."""
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -93,6 +99,8 @@ class Catalog:
                 return describe(self._described(statement))
             case Explain():
                 return self._explain(statement)
+            case Set():
+                self._set(statement)
             case _:
                 word = type(statement).__name__.upper()
                 raise fail(
@@ -277,6 +285,24 @@ class Catalog:
             return _find(self._of_kind(statement.kind), statement.kind.value, name)
         everything: dict[str, CatalogObject] = {**self._pipelines, **self._sinks, **self._sources}
         return _find(everything, "stream, table, sink or pipeline", name)
+
+    def _set(self, statement: Set) -> None:
+        rules = {f"{_RULE_SETTING}{name}": rule for name, rule in settings().items()}
+        rule = rules.get(statement.name.lower())
+        if rule is None:
+            raise fail(
+                Code.UNKNOWN_OPTION,
+                f"there is no setting `{statement.name}`",
+                statement.name_span,
+                did_you_mean(statement.name, rules) or f"settings are {', '.join(rules)}",
+            )
+        if statement.value.lower() not in ("on", "off", "true", "false"):
+            message = f"`{statement.name}` is on or off, not `{statement.value}`"
+            raise fail(Code.INVALID_OPTION, message, statement.value_span)
+        if statement.value.lower() in ("on", "true"):
+            self.disabled_rules -= {rule}
+        else:
+            self.disabled_rules |= {rule}
 
     def _explain(self, statement: Explain) -> str:
         if statement.query is not None:

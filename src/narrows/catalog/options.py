@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from narrows.codecs.plugins import load_plugins
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
 from narrows.schema import STRING, Struct, is_nested
 from narrows.sql.scope import Name
@@ -26,6 +27,7 @@ class OptionSpec:
     required: bool = False
     choices: tuple[str, ...] = ()
     duration: bool = False
+    least: int | None = None
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
@@ -34,6 +36,8 @@ class OptionSpec:
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
             raise self._invalid(option, f"is one of {', '.join(self.choices)}", hint)
+        if self.least is not None and isinstance(value, int) and value < self.least:
+            raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
         return value
@@ -81,15 +85,39 @@ _PATH = OptionSpec("path", "folder, file or glob", required=True)
 _FOLDER = OptionSpec("path", "folder to write into", required=True)
 _MAX_FILES = OptionSpec("max_files_per_trigger", "files that one micro-batch takes", type=int)
 _MAX_BYTES = OptionSpec("max_bytes_per_trigger", "bytes that one micro-batch takes", type=int)
+_BATCH_COUNT = OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1)
+_BATCH_DURATION = OptionSpec("batch_duration", "how long rows are gathered", duration=True)
 _CSV = (
     OptionSpec("header", "the first line of a file names the columns", type=bool, default=False),
     OptionSpec("delimiter", "what stands between values", default=","),
 )
 
+_JSON_SINK = (
+    OptionSpec(
+        "layout",
+        "one object a line, or one list of objects a file",
+        default="lines",
+        choices=("lines", "array"),
+    ),
+    OptionSpec("omit_null_columns", "leave out columns that are NULL", type=bool, default=False),
+)
+_PARQUET_SINK = (
+    OptionSpec(
+        "compression",
+        "how pages are compressed",
+        default="zstd",
+        choices=("zstd", "snappy", "gzip", "lz4", "none"),
+    ),
+)
+
 CONNECTORS: dict[str, Connector] = {
     connector.name: connector
     for connector in (
-        Connector("file", source_options=(_PATH, _MAX_FILES, _MAX_BYTES), sink_options=(_FOLDER,)),
+        Connector(
+            "file",
+            source_options=(_PATH, _MAX_FILES, _MAX_BYTES),
+            sink_options=(_FOLDER, _BATCH_COUNT, _BATCH_DURATION),
+        ),
         Connector("console", sink_options=(), default_sink_format="none"),
         Connector("memory", sink_options=(), default_sink_format="none"),
     )
@@ -98,13 +126,19 @@ CONNECTORS: dict[str, Connector] = {
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
-        Format("json", source_options=(), sink_options=()),
-        Format("csv", source_options=_CSV, sink_options=(), check_schema=_flat),
+        Format("json", source_options=(), sink_options=_JSON_SINK),
+        Format("csv", source_options=_CSV, sink_options=_CSV, check_schema=_flat),
         Format("text", source_options=(), check_schema=_one_string),
-        Format("parquet", source_options=(), sink_options=()),
+        Format("parquet", source_options=(), sink_options=_PARQUET_SINK),
         Format("none", sink_options=()),
     )
 }
+
+
+def register_format(form: Format) -> None:
+    """Makes a format of a third party known to statements."""
+    FORMATS[form.name] = form
+
 
 _FORMAT = OptionSpec("format", "how a payload is written", default="json")
 _CONNECTOR = OptionSpec("connector", "where payloads come from or go to", required=True)
@@ -211,15 +245,17 @@ def _connector(options: Options, sink: bool, owner: Name) -> Connector:
 
 
 def _format(options: Options, connector: Connector, sink: bool) -> Format:
+    option = options.get("format")
+    if option is None:
+        return FORMATS[connector.default_sink_format if sink else "json"]
+    name = _FORMAT.check(option)
+    if name not in FORMATS:
+        load_plugins()
     usable = [
         f.name
         for f in FORMATS.values()
         if (f.sink_options if sink else f.source_options) is not None
     ]
-    option = options.get("format")
-    if option is None:
-        return FORMATS[connector.default_sink_format if sink else "json"]
-    name = _FORMAT.check(option)
     if name in usable:
         return FORMATS[str(name)]
     role = "sink" if sink else "source"

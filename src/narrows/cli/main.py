@@ -156,7 +156,7 @@ def query(
 ) -> None:
     """Run a query over what is there now, and print its rows."""
     from narrows.cli.tables import print_rows
-    from narrows.spark.run import as_lines
+    from narrows.spark.json_lines import json_lines
 
     with _errors_for_people(debug):
         catalog = Catalog()
@@ -166,8 +166,8 @@ def query(
             frame = session.query(sql)
             limited = frame.limit(limit) if limit else frame
             if as_json:
-                for row in as_lines(limited).toLocalIterator():
-                    print(row.line)
+                for line in json_lines(limited, session.timezone):
+                    print(line)
                 return
             names = [f"c{i}" for i in range(len(frame.columns))]  # the query's may repeat
             rows = [row.asDict(recursive=True) for row in limited.toDF(*names).collect()]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from narrows.codecs.fragment import Fragment
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
 from narrows.schema import BOOLEAN, INT, Array, DataType, Map, Struct, is_scalar
 from narrows.schema import Field as SchemaField
@@ -81,13 +82,20 @@ class DecodeProjection:
     version: int = 0
     tested: Demand = NOTHING
     """What the reader itself looks at to filter rows; decoded, but not shipped."""
+    fragments: tuple[Fragment, ...] = ()
+    """What the reader encodes; the fields are decoded, but not shipped as columns."""
     columns: tuple[FlatColumn, ...] = field(init=False)
-    """The shipped columns, then those that are only tested."""
+    """The shipped columns, then those that are only tested, then those that are only encoded."""
 
     def __post_init__(self) -> None:
         columns = dict.fromkeys(_flatten((), self.schema, self.demand))
         tested = dict.fromkeys(_flatten((), self.schema, self.tested))
-        object.__setattr__(self, "columns", tuple(columns | tested))
+        encoded = dict.fromkeys(
+            FlatColumn(field.path, Aspect.VALUE, field.dtype, field.dtype)
+            for fragment in self.fragments
+            for field in fragment.fields
+        )
+        object.__setattr__(self, "columns", tuple(columns | tested | encoded))
 
     @cached_property
     def shipped(self) -> int:
@@ -96,8 +104,18 @@ class DecodeProjection:
 
     @cached_property
     def by_place(self) -> dict[tuple[Path, Aspect], int]:
-        """Where each column stands."""
-        return {(column.path, column.aspect): i for i, column in enumerate(self.columns)}
+        """Where each column stands; of two for the same value, the shipped one."""
+        places = reversed(list(enumerate(self.columns)))
+        return {(column.path, column.aspect): place for place, column in places}
+
+    @cached_property
+    def encoded(self) -> tuple[tuple[int, ...], ...]:
+        """For each fragment, where the columns of its fields stand."""
+        places = {(c.path, c.aspect, c.dtype): place for place, c in enumerate(self.columns)}
+        return tuple(
+            tuple(places[field.path, Aspect.VALUE, field.dtype] for field in fragment.fields)
+            for fragment in self.fragments
+        )
 
 
 def path_text(path: Path) -> str:

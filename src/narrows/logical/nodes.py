@@ -186,19 +186,26 @@ class Project(UnaryNode):
     relation: Relation
 
     @property
+    def computed(self) -> Sequence[tuple[int, NamedExpr]]:
+        """The fields that the node itself computes, by their ordinals."""
+        return list(enumerate(self.fields))
+
+    @property
     def expressions(self) -> tuple[Expr, ...]:
-        return tuple(expr for _, expr in self.fields)
+        return tuple(named.expr for _, named in self.computed)
 
     def with_expressions(self, expressions: Sequence[Expr]) -> Self:
-        named = zip(self.fields, expressions, strict=True)
-        return replace(self, fields=tuple(NamedExpr(old.name, new) for old, new in named))
+        fields = list(self.fields)
+        for (ordinal, named), expr in zip(self.computed, expressions, strict=True):
+            fields[ordinal] = NamedExpr(named.name, expr)
+        return replace(self, fields=tuple(fields))
 
     @property
     def outputs(self) -> Sequence[Column]:
         return self.relation.columns
 
     def info(self) -> Info:
-        return {"fields": Listing([str(named) for named in self.fields])}
+        return {"fields": Listing([str(named) for _, named in self.computed])}
 
 
 class JoinKind(Enum):

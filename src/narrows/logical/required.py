@@ -120,9 +120,9 @@ class _Collector:
         match node:
             case Decoded():
                 self._event_time(node)
-            case Project(fields=named, relation=relation):
-                for ordinal, (_, expr) in enumerate(named):
-                    self.look(expr, self._wanted(relation.id, ordinal))
+            case Project(computed=computed, relation=relation):
+                for ordinal, named in computed:
+                    self.look(named.expr, self._wanted(relation.id, ordinal))
             case Aggregation(keys=keys, calls=calls, relation=relation):
                 for _, key in keys:
                     self.look(key, ALL)

@@ -18,7 +18,11 @@ from narrows.optimizer.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.rule import Rule
 from narrows.optimizer.struct_field_pruning import StructFieldPruning
 from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
+from narrows.physical.by_index_projection_into_encoder_rewrite import (
+    ByIndexProjectionIntoEncoderRewrite,
+)
 from narrows.physical.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.streaming_encoder_rewrite import StreamingEncoderRewrite
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
@@ -30,6 +34,8 @@ LOGICAL_RULES: tuple[Rule, ...] = (
 
 PHYSICAL_RULES: tuple[Rule, ...] = (
     FilterIntoDecoder(),  # the reader drops rows before they are shipped
+    StreamingEncoderRewrite(),  # before the next: it delays into encoders right above a projection
+    ByIndexProjectionIntoEncoderRewrite(),
 )
 
 PRUNING: frozenset[str] = frozenset(
@@ -63,6 +69,12 @@ def rule_name(rule: Rule) -> str:
 def snake_case(name: str) -> str:
     """`TopLevelColumnPruning` as files and settings write it: `top_level_column_pruning`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def settings() -> dict[str, str]:
+    """The names of all rules, by what `SET narrows.rule.<name>` calls them."""
+    names = [rule_name(rule) for rule in (*LOGICAL_RULES, *PHYSICAL_RULES)]
+    return {snake_case(name): name for name in names}
 
 
 def run_rules(

@@ -2,7 +2,8 @@
 
 DataSource          -> PhysicalDataSource, PhysicalDecoder
 DataSource, shared  -> PhysicalSharedStream
-DataSink            -> PhysicalEncoder, PhysicalDataSink   (no encoder for sinks that take rows)
+DataSink            -> PhysicalBatch, PhysicalEncoder, PhysicalDataSink
+                       (no batch where the sink names no limit, no encoder where it takes rows)
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from narrows.logical.nodes import (
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import (
     PhysicalAggregation,
+    PhysicalBatch,
     PhysicalDataSink,
     PhysicalDataSource,
     PhysicalDecoder,
@@ -44,7 +46,11 @@ from narrows.physical.nodes import (
     PhysicalStatefulFunction,
     PhysicalTail,
     PhysicalWindow,
+    batch_info,
 )
+
+TAKES_ROWS = "none"
+"""The format of sinks that take rows instead of payloads."""
 
 _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Filter: PhysicalFilter,
@@ -81,7 +87,9 @@ def _lower_node(node: Node) -> Node:
                 decode_projection=projection,
             )
         case DataSink(sink=sink, child=child):
-            if sink.format != "none":
+            if batch_info(sink):
+                child = PhysicalBatch(child=child, sink=sink)
+            if sink.format != TAKES_ROWS:
                 child = PhysicalEncoder(child=child, sink=sink)
             return PhysicalDataSink(child=child, sink=sink)
         case _:

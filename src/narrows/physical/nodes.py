@@ -7,10 +7,13 @@ and written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from narrows.catalog.objects import Sink, Source
+from narrows.codecs.fragment import Fragment, OptionItems
+from narrows.codecs.projection import Path, path_text
 from narrows.demand import ALL, Demand
 from narrows.demand_text import row_parts
 from narrows.expression_text import expression_text
@@ -26,6 +29,7 @@ from narrows.logical.nodes import (
     Join,
     Limit,
     Listing,
+    NamedExpr,
     Node,
     Project,
     Sort,
@@ -35,6 +39,7 @@ from narrows.logical.nodes import (
     Window,
     decoded_columns,
 )
+from narrows.schema import DataType
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,46 +55,89 @@ class PhysicalDataSource(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalDecoder(Decoded, UnaryNode):
-    """Turns payloads into columns: those of the projection, and no others.
+class Shipping(Decoded):
+    """Rows that leave a reader.
 
-    It may test rows before it ships them (`filter`), and then ships only what is needed above
-    (`ships`; the whole projection where nothing is filtered).
+    It may test rows before it ships them (`filter`) and encode fields that nobody computes with
+    (`encodes`), and then ships as columns only what is needed above it (`ships`; otherwise the
+    whole projection).
     """
 
     filter: tuple[Expr, ...] = ()
+    encodes: tuple[Fragment, ...] = ()
     ships: Demand = ALL
 
     @property
     def shipped(self) -> Demand:
-        return self.ships if self.filter else self.decode_projection
+        return self.ships if self.filter or self.encodes else self.decode_projection
 
     @property
     def outputs(self) -> Sequence[Column]:
         return decoded_columns(self.source, self.relation, self.shipped)
 
-    def info(self) -> Info:
-        info = {"decoder": self.source.format, **self.schema_info()}
+    def _encoded_fields(self) -> Mapping[str, Sequence[str]]:
+        """What is encoded for each format; its options tell two ways of writing one apart."""
+        ways: dict[str, dict[OptionItems, list[str]]] = {}
+        for fragment in self.encodes:
+            fields = ways.setdefault(fragment.format, {}).setdefault(fragment.options, [])
+            fields += [path_text(field.path) for field in fragment.fields]
+        named: dict[str, Sequence[str]] = {}
+        for form, by_options in ways.items():
+            for options, fields in by_options.items():
+                text = ", ".join(f"{name}={value}" for name, value in options)
+                named[form if len(by_options) == 1 else f"{form}({text})"] = fields
+        return named
+
+    def shipping_info(self) -> Info:
+        info: dict[str, str | Listing] = {}
         if self.filter:
             info["filter"] = Listing([expression_text(test) for test in self.filter])
+        for dialect, fields in self._encoded_fields().items():
+            info[f"encodes_{dialect}"] = Listing(fields)
+        if self.filter or self.encodes:
             info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
         return info
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalSharedStream(Decoded):
+class PhysicalDecoder(Shipping, UnaryNode):
+    """Turns payloads into columns: those of the projection, and no others."""
+
+    def info(self) -> Info:
+        return {"decoder": self.source.format, **self.schema_info(), **self.shipping_info()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalSharedStream(Shipping):
     """Reads what the shared stream's one ingest has decoded for all its pipelines."""
 
     def info(self) -> Info:
-        return {"source": self.source_text, "shared": "true", **self.schema_info()}
+        view = {"source": self.source_text, "shared": "true", **self.schema_info()}
+        return {**view, **self.shipping_info()}
 
 
 class PhysicalFilter(Filter):
     pass
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalProject(Project):
-    pass
+    """Computes columns, but for those that it leaves to the encoders above it (`delayed`)."""
+
+    delayed: frozenset[int] = frozenset()
+
+    @property
+    def passthrough_messages(self) -> bool:
+        """Do rows pass as they came, with some fields in the readers' fragments?"""
+        return bool(self.delayed)
+
+    @property
+    def computed(self) -> Sequence[tuple[int, NamedExpr]]:
+        return [item for item in enumerate(self.fields) if item[0] not in self.delayed]
+
+    def info(self) -> Info:
+        passes = {"passthrough_messages": "true"} if self.passthrough_messages else {}
+        return {**super().info(), **passes}
 
 
 class PhysicalJoin(Join):
@@ -133,10 +181,52 @@ class PhysicalTail(Tail):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalEncoder(UnaryNode):
-    """Turns rows into payloads of the sink's format."""
+class PhysicalBatch(UnaryNode):
+    """Gathers rows into batches, each of which becomes one payload."""
 
     sink: Sink
 
     def info(self) -> Info:
-        return {"encoder": self.sink.format}
+        return batch_info(self.sink)
+
+
+class DelayedColumn(NamedTuple):
+    """A field of the select list that a reader encodes, because it is a plain value of a source."""
+
+    ordinal: int
+    """Its place in the select list."""
+    column: Column
+    path: Path
+    name: str
+    dtype: DataType
+
+    def __str__(self) -> str:
+        inside = path_text(self.path).removeprefix(self.column.name)
+        return f"{self.column.qualifier}#{self.column.id.ordinal}{inside}->{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalEncoder(UnaryNode):
+    """Turns rows into payloads of the sink's format."""
+
+    sink: Sink
+    by_index_projection: tuple[DelayedColumn, ...] = ()
+
+    def info(self) -> Info:
+        info: dict[str, str | Listing] = {"encoder": self.sink.format}
+        if self.by_index_projection:
+            info["by_index_projection"] = Listing([str(c) for c in self.by_index_projection])
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalStreamingEncoder(PhysicalEncoder):
+    """Writes a payload while its rows still come, instead of gathering them first."""
+
+    def info(self) -> Info:
+        return {**super().info(), **batch_info(self.sink)}
+
+
+def batch_info(sink: Sink) -> Info:
+    limits = {name: sink.options.get(name) for name in ("batch_count", "batch_duration")}
+    return {name: str(value) for name, value in limits.items() if value is not None}

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from narrows.codecs.projection import Aspect, DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.errors import Code, fail
-from narrows.expressions import ColumnId, SortKey
+from narrows.expressions import Column, ColumnId, SortKey
 from narrows.logical.nodes import (
     Aggregation,
     Decoded,
@@ -33,7 +33,13 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.required import required
 from narrows.optimizer.predicate_pushdown import conjunction
-from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter, PhysicalSharedStream
+from narrows.physical.nodes import (
+    PhysicalDecoder,
+    PhysicalFilter,
+    PhysicalProject,
+    PhysicalSharedStream,
+    Shipping,
+)
 from narrows.physical.worker_predicate import worker_predicate
 from narrows.schema import TIMESTAMP, DataType, Struct
 from narrows.spark.read_spec import ReadSpec
@@ -61,6 +67,8 @@ class Frame:
     data: DataFrame
     sources: Mapping[int, ShippedSource]
     columns: Mapping[ColumnId, Typed]
+    fragments: tuple[str, ...] = ()
+    """Columns that nobody computes with: what readers have encoded for the sinks."""
 
     @property
     def sql(self) -> SparkSql:
@@ -68,11 +76,19 @@ class Frame:
 
 
 def compile_plan(plan: Node, open_source: OpenSource) -> DataFrame:
-    """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark."""
+    """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark.
+
+    Behind the columns stand the fragments that readers have encoded, if there are any.
+    """
     frame = _Compiler(open_source).frame(plan)
-    texts = [frame.sql.text(column) for column in plan.outputs]
+    outputs = [column for column in plan.outputs if not _is_delayed(plan, column)]
+    texts = [*(frame.sql.text(column) for column in outputs), *map(quote, frame.fragments)]
     selected = frame.data.select([F.expr(t).alias(f"o{i}") for i, t in enumerate(texts)])
-    return selected.toDF(*[column.name for column in plan.outputs])
+    return selected.toDF(*[column.name for column in outputs], *frame.fragments)
+
+
+def _is_delayed(plan: Node, column: Column) -> bool:
+    return isinstance(plan, PhysicalProject) and column.id.ordinal in plan.delayed
 
 
 class _Compiler:
@@ -86,9 +102,8 @@ class _Compiler:
             case Filter(child=child, predicate=predicate):
                 frame = self.frame(child)
                 return self._with(frame, frame.data.where(F.expr(frame.sql.text(predicate))))
-            case Project(child=child, fields=fields, relation=relation):
-                frame = self.frame(child)
-                return _selected(frame, fields, relation.id)
+            case Project(child=child, relation=relation):
+                return _selected(self.frame(child), node.computed, relation.id)
             case Join():
                 return self._join(node)
             case Aggregation():
@@ -113,7 +128,7 @@ class _Compiler:
                 )
 
     def _with(self, frame: Frame, data: DataFrame) -> Frame:
-        return Frame(data, frame.sources, frame.columns)
+        return replace(frame, data=data)
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -123,14 +138,17 @@ class _Compiler:
         data = self._open_source(node, spec)
         if data.isStreaming:
             data = _with_watermark(data, node, shipped)
-        return Frame(data, {node.relation.id: shipped}, {})
+        return Frame(data, {node.relation.id: shipped}, {}, spec.fragments)
 
     # --- relational operators ---------------------------------------------------------------------
 
     def _join(self, node: Join) -> Frame:
         left, right = self.frame(node.left), self.frame(node.right)
         both = Frame(
-            left.data, {**left.sources, **right.sources}, {**left.columns, **right.columns}
+            left.data,
+            {**left.sources, **right.sources},
+            {**left.columns, **right.columns},
+            (*left.fragments, *right.fragments),
         )
         if node.condition is None:
             data = left.data.crossJoin(right.data)
@@ -164,31 +182,31 @@ class _Compiler:
             ColumnId(node.relation.id, ordinal): Typed(quote(name), dtype)
             for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
         }
-        return Frame(data, frame.sources, {**frame.columns, **made})
+        return replace(frame, data=data, columns={**frame.columns, **made})
 
 
 # --- sources --------------------------------------------------------------------------------------
 
 
 def read_spec(node: PhysicalDecoder | PhysicalSharedStream) -> ReadSpec:
-    """What the reader of this source has to decode, test and ship."""
-    source, relation = node.source, node.relation.id
-    tests = node.filter if isinstance(node, PhysicalDecoder) else ()
-    shipped = node.shipped if isinstance(node, PhysicalDecoder) else node.decode_projection
-    tested = _tested(node) if isinstance(node, PhysicalDecoder) else NOTHING
-    projection = DecodeProjection(source.schema, shipped, tested=tested)
+    """What the reader of this source has to decode, test, encode and ship."""
+    source, relation, tests = node.source, node.relation.id, node.filter
+    projection = DecodeProjection(
+        source.schema, node.shipped, tested=_tested(node), fragments=node.encodes
+    )
     return ReadSpec(
         source=source.name,
         format=source.format,
         projection=projection,
         names=tuple(_name(relation, place) for place in range(projection.shipped)),
+        fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
         predicate=worker_predicate(tests, relation, projection) if tests else None,
         options=source.options,
         on_error=str(source.options.get("on_error", "dead_letter")),
     )
 
 
-def _tested(node: PhysicalDecoder) -> Demand:
+def _tested(node: Shipping) -> Demand:
     """What the decoder's own tests look at: as if they stood in a filter above it."""
     if not node.filter:
         return NOTHING
@@ -214,6 +232,11 @@ def _name(relation: int, ordinal: int) -> str:
     return f"c{relation}_{ordinal}"
 
 
+def fragment_name(relation: int, place: int) -> str:
+    """The column of a source's fragment; nobody computes with it, so it keeps its name."""
+    return f"f{relation}_{place}"
+
+
 def _named_columns(
     frame: Frame, named: Sequence[NamedExpr], relation: int, first: int
 ) -> list[SparkColumn]:
@@ -230,9 +253,17 @@ def _columns(named: Sequence[NamedExpr], relation: int) -> dict[ColumnId, Typed]
     }
 
 
-def _selected(frame: Frame, fields: Sequence[NamedExpr], relation: int) -> Frame:
-    data = frame.data.select(_named_columns(frame, fields, relation, 0))
-    return Frame(data, {}, _columns(fields, relation))
+def _selected(frame: Frame, fields: Sequence[tuple[int, NamedExpr]], relation: int) -> Frame:
+    columns = [
+        F.expr(frame.sql.text(named.expr)).alias(_name(relation, ordinal))
+        for ordinal, named in fields
+    ]
+    data = frame.data.select(*columns, *frame.fragments)
+    made = {
+        ColumnId(relation, ordinal): Typed(quote(_name(relation, ordinal)), named.expr.dtype)
+        for ordinal, named in fields
+    }
+    return Frame(data, {}, made, frame.fragments)
 
 
 def _sort_column(sql: SparkSql, key: SortKey) -> SparkColumn:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded, decoder_for
+from narrows.codecs.encoder import encoder_spec
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
 from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
@@ -89,8 +90,16 @@ def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:
     batch = decoded.batch
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
-    if spec.names:
-        columns = batch.columns[: len(spec.names)]
-        return pa.RecordBatch.from_arrays(columns, names=list(spec.names))
-    rows = pa.nulls(batch.num_rows, pa.bool_())
-    return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
+    if not (spec.names or spec.fragments):
+        rows = pa.nulls(batch.num_rows, pa.bool_())
+        return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
+    arrays = [*batch.columns[: len(spec.names)], *_fragments(spec, batch)]
+    return pa.RecordBatch.from_arrays(arrays, names=[*spec.names, *spec.fragments])
+
+
+def _fragments(spec: ReadSpec, batch: pa.RecordBatch) -> Iterator[pa.Array]:
+    for fragment, places in zip(spec.projection.fragments, spec.projection.encoded, strict=True):
+        options = {**dict(fragment.options), "timezone": spec.options.get("timezone", "UTC")}
+        encoder = encoder_spec(fragment.format).make(options)
+        columns = [batch.column(place) for place in places]
+        yield encoder.fragment(fragment, columns).cast(pa.binary())

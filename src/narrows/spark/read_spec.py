@@ -27,6 +27,8 @@ class ReadSpec:
     projection: DecodeProjection
     names: tuple[str, ...]
     """Names of the shipped columns in the data frame."""
+    fragments: tuple[str, ...] = ()
+    """Names of the encoded fragments in the data frame; they stand behind the columns."""
     predicate: Predicate | None = None
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     on_error: str = "dead_letter"

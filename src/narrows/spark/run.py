@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
-from narrows.catalog.objects import Pipeline, Sink
+from narrows.catalog.objects import Pipeline
+from narrows.catalog.options import parse_duration
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Distinct, Node
+from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
 from narrows.logical.walk import sources_of, topological
+from narrows.physical.lower import TAKES_ROWS
+from narrows.physical.nodes import PhysicalBatch
 from narrows.planner import Plan
-from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
-from narrows.spark.sql_text import quote, string
+from narrows.spark.sink import NarrowsSink
 from narrows.spark.statistics import ReadCounts, total_counts
+from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, sink_frame
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -176,33 +178,42 @@ def _start(
         .option("checkpointLocation", str(session.state.checkpoint(pipeline.name).absolute()))
         .option("spec", write_spec(session, pipeline, plan).to_option())
     )
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
+    every = _gathering_time(plan.physical) or trigger
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
     return writer.start()
 
 
 def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
-    """Where the rows of a pipeline go."""
-    targets = [_target(session, session.catalog.sink(name)) for name in pipeline.sinks]
-    return WriteSpec(pipeline.name, tuple(targets))
+    """Where the rows of a pipeline go, and how they are encoded."""
+    sinks = [node for node in topological(plan.physical) if isinstance(node, DataSink)]
+    by_name = {node.sink.name: _target(session, node) for node in sinks}
+    return WriteSpec(pipeline.name, tuple(by_name[name] for name in pipeline.sinks))
 
 
-def sink_frame(plan: Plan, frame: DataFrame) -> DataFrame:
-    """The rows of a pipeline, as its sinks take them."""
-    return as_lines(frame)
+def _target(session: Session, node: DataSink) -> SinkTarget:
+    sink = node.sink
+    in_state = sink.connector != "file"
+    folder = session.state.rows(sink.name) if in_state else Path(str(sink.options["path"]))
+    count = sink.options.get("batch_count")
+    return SinkTarget(
+        sink=sink.name,
+        folder=str(folder.absolute()),
+        format="json" if sink.format == TAKES_ROWS else sink.format,
+        options=(*sink.options.items(), ("timezone", session.timezone)),
+        parts=parts_of(node),
+        dead_letters=str(session.state.dead_letters(sink.name).absolute()),
+        batch_count=count if isinstance(count, int) else None,
+        gathers=any(isinstance(n, PhysicalBatch) for n in topological(node)),
+    )
 
 
-def as_lines(frame: DataFrame) -> DataFrame:
-    """Every row as a JSON object in one line, NULLs included."""
-    inner = frame.toDF(*[f"o{i}" for i in range(len(frame.columns))])
-    fields = [f"{string(name)}, {quote(f'o{i}')}" for i, name in enumerate(frame.columns)]
-    row = f"named_struct({', '.join(fields)})"
-    return inner.select(F.expr(f"to_json({row}, map('ignoreNullFields', 'false'))").alias(LINE))
-
-
-def _target(session: Session, sink: Sink) -> SinkTarget:
-    if sink.connector == "file":
-        return SinkTarget(str(Path(str(sink.options["path"])).absolute()))
-    return SinkTarget(str(session.state.rows(sink.name).absolute()))
+def _gathering_time(plan: Node) -> str | None:
+    """The shortest `batch_duration` of the sinks: a micro-batch ends every payload."""
+    sinks = [node.sink for node in topological(plan) if isinstance(node, DataSink)]
+    given = [str(d) for sink in sinks if (d := sink.options.get("batch_duration")) is not None]
+    if not given:
+        return None
+    return f"{min(parse_duration(text) or 0 for text in given)} milliseconds"
 
 
 def _output_mode(plan: Node) -> str:

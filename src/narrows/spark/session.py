@@ -16,8 +16,7 @@ from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
 from narrows.errors import Code, NarrowsError, fail
 from narrows.files.listing import list_files
-from narrows.logical.nodes import DataSink, Decoded, Tail
-from narrows.physical.nodes import PhysicalEncoder
+from narrows.logical.nodes import Decoded
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
 from narrows.spark.compile import compile_plan
@@ -30,6 +29,7 @@ from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
+from narrows.spark.write_spec import rows_of
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.statements import Query, Select, Start, Statement, Stop
 from narrows.sql.types import read_schema
@@ -115,11 +115,9 @@ class Session:
 
     def compile(self, plan: Plan, *, streaming: bool, pipeline: str) -> DataFrame:
         """The data frame of a plan (without its sinks)."""
-        root = plan.physical
-        while isinstance(root, (Tail, DataSink, PhysicalEncoder)):
-            root = root.children[0]
         return compile_plan(
-            root, lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming)
+            rows_of(plan.physical),
+            lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming),
         )
 
     # --- sources ----------------------------------------------------------------------------------
@@ -148,15 +146,19 @@ class Session:
     def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
         """The specification with its places in the state folder."""
         source = node.source.name
-        zone = self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
         return replace(
             spec,
-            options={**spec.options, "timezone": zone},
+            options={**spec.options, "timezone": self.timezone},
             dead_letters=str(self.state.dead_letters(source).absolute()),
             statistics=str(self.state.statistics(pipeline, source).absolute()),
             file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
             partitions=self._parallelism,
         )
+
+    @property
+    def timezone(self) -> str:
+        """The zone of timestamps that name none, and of those that are written."""
+        return self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
 
     @property
     def _parallelism(self) -> int:

@@ -26,7 +26,7 @@ from narrows.codecs.parquet import RANGE_BYTES as PARQUET_RANGE
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry, list_files
 from narrows.files.ranges import TARGET, FileRange, pack, split
-from narrows.schema import BOOLEAN
+from narrows.schema import BINARY, BOOLEAN
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
 from narrows.spark.types import spark_struct
@@ -57,6 +57,7 @@ def shipped_schema(spec: ReadSpec) -> StructType:
     """What leaves the reader. A data frame needs a column, also when only rows are counted."""
     columns = spec.projection.columns[: spec.projection.shipped]
     named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
+    named += [(name, BINARY) for name in spec.fragments]
     return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
 
 

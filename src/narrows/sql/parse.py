@@ -30,6 +30,7 @@ from narrows.sql.statements import (
     Options,
     Query,
     Select,
+    Set,
     Show,
     Start,
     Statement,
@@ -37,7 +38,18 @@ from narrows.sql.statements import (
 )
 from narrows.sql.types import read_columns
 
-_STATEMENTS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "START", "STOP", "SELECT", "WITH")
+_STATEMENTS = (
+    "CREATE",
+    "DROP",
+    "SHOW",
+    "DESCRIBE",
+    "EXPLAIN",
+    "START",
+    "STOP",
+    "SET",
+    "SELECT",
+    "WITH",
+)
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
 _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
@@ -132,6 +144,8 @@ class _StatementParser:
                 parsed = Start(pipelines=self._pipelines())
             case "STOP":
                 parsed = Stop(pipelines=self._pipelines())
+            case "SET":
+                parsed = self._set()
             case _:
                 hint = did_you_mean(word, _STATEMENTS) or f"statements are {', '.join(_STATEMENTS)}"
                 raise fail(Code.SYNTAX_ERROR, f"`{word}` is not a statement", span, hint)
@@ -270,6 +284,21 @@ class _StatementParser:
         if cursor.take_words("SHARED STREAM"):
             return Explain(mode=mode, shared_stream=cursor.name("a stream name"))
         return Explain(mode=mode, query=self.query())
+
+    def _set(self) -> Statement:
+        """`SET narrows.rule.x = off`: the name up to the equals sign, then one word."""
+        cursor = self._cursor
+        name, span = "", cursor.span
+        while not cursor.at_end and cursor.text != "=":
+            name += cursor.text
+            span = Span(span.start, cursor.span.end)
+            cursor.advance()
+        if not name:
+            raise fail(Code.SYNTAX_ERROR, f"expected a setting, found {cursor.found}", cursor.span)
+        cursor.expect("=")
+        value, value_span = cursor.text, cursor.span
+        cursor.advance()
+        return Set(name=name, name_span=span, value=value, value_span=value_span)
 
     def _pipelines(self) -> tuple[tuple[str, Span], ...]:
         if not self._cursor.take("PIPELINES"):

@@ -130,6 +130,16 @@ class Stop(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Set(Statement):
+    """SET narrows.rule.constant_folding = off"""
+
+    name: str
+    name_span: Span
+    value: str
+    value_span: Span
+
+
+@dataclass(frozen=True, kw_only=True)
 class Select(Statement):
     """A query by itself."""
 
