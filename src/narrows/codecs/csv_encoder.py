@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from narrows.codecs.encoder import Encoded, OptionMap, Rows
 from narrows.codecs.fragment import Fragment
+from narrows.codecs.stacking import stacked_fields, worth_stacking
 from narrows.codecs.value_text import bytes_of, scalar_text
 
 
@@ -29,7 +30,13 @@ class CsvEncoder:
         return _CsvWriter(self, file)
 
     def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
+        starts = [self.delimiter] * len(columns)
+        if worth_stacking(len(columns), len(columns[0])):
+            return stacked_fields(starts, columns, self._fields)
         return self._strung([self._text(column) for column in columns])
+
+    def _fields(self, starts: pa.Array, values: pa.Array) -> pa.Array:
+        return pc.binary_join_element_wise(starts, self._text(values), "")
 
     def lines(self, rows: Rows) -> pa.Array:
         parts = []

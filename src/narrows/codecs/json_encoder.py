@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from narrows.codecs.encoder import Encoded, OptionMap, Rows
+from narrows.codecs.encoder import Encoded, OptionMap, Rows, Values
 from narrows.codecs.fragment import Fragment
+from narrows.codecs.stacking import stacked_fields, worth_stacking
 from narrows.codecs.value_text import bytes_of, scalar_text
 
 
@@ -32,10 +33,13 @@ class JsonEncoder:
         return _JsonWriter(self, file)
 
     def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
-        if not columns:
-            raise ValueError("a fragment has at least one field")
-        names = [field.name for field in fragment.fields]
-        return _strung([self._field(n, c) for n, c in zip(names, columns, strict=True)])
+        starts = [_start(field.name) for field in fragment.fields]
+        if worth_stacking(len(columns), len(columns[0])):
+            return stacked_fields(starts, columns, self._fields)
+        return _strung([self._field(s, c) for s, c in zip(starts, columns, strict=True)])
+
+    def _fields(self, starts: pa.Array, values: pa.Array) -> pa.Array:
+        return _strung([self._field(starts, values)])
 
     def objects(self, rows: Rows, end: str) -> pa.Array:
         """Each row as an object, and what follows it."""
@@ -43,21 +47,20 @@ class JsonEncoder:
         inside = pc.binary_slice(_strung(parts).cast(pa.binary()), 1).cast(pa.string())
         return pc.binary_join_element_wise("{", inside, "}" + end, "")
 
-    def _part(self, part: object) -> list[pa.Array | str]:
+    def _part(self, part: Values | Encoded) -> list[pa.Array | str]:
         if isinstance(part, Encoded):
             text = part.array.cast(pa.string())
             return [text.fill_null(self._nulls(part.fragment)) if text.null_count else text]
-        return self._field(part.name, part.array)  # type: ignore[attr-defined]
+        return self._field(_start(part.name), part.array)
 
     def _nulls(self, fragment: Fragment) -> str:
         """What the fields of a row look like that an outer join made up."""
         if self.omit_null_columns:
             return ""
-        return "".join(f",{_name(field.name)}:null" for field in fragment.fields)
+        return "".join(f"{_start(field.name)}null" for field in fragment.fields)
 
-    def _field(self, name: str, column: pa.Array) -> list[pa.Array | str]:
-        """Pieces of text that make up `,"name":value`."""
-        start = f",{_name(name)}:"
+    def _field(self, start: pa.Array | str, column: pa.Array) -> list[pa.Array | str]:
+        """Pieces of text that make up `,"name":value`; `start` is what comes before the value."""
         text = value_text(column, self.zone)
         if not text.null_count:
             return [start, text]
@@ -183,6 +186,10 @@ def _is_clean(column: pa.Array) -> bool:
     return not bool(
         (text < _FIRST_PRINTABLE).any() or (text == _QUOTE).any() or (text == _BACKSLASH).any()
     )
+
+
+def _start(name: str) -> str:
+    return f",{_name(name)}:"
 
 
 def _name(name: str) -> str:

@@ -7,11 +7,12 @@ that is being decoded, whatever the size of the file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.codecs.decoder import Decoded, decoder_for
+from narrows.codecs.decoder import Decoded, RecordDecoder, decoder_for
 from narrows.codecs.encoder import encoder_spec
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
@@ -20,11 +21,15 @@ from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
 from narrows.spark.statistics import ReadCounts
+from narrows.sql.statements import OptionValue
 
 _SHIPPED_ROWS = 8_192
 _SHIPPED_BYTES = 4 << 20
 _CACHED_BYTES = 512 << 10
 _NARROW = 64
+_WIDE_BYTES = 16 << 20
+_WIDE = 1_000
+_KEPT_DECODERS = 8
 
 
 class Part(NamedTuple):
@@ -70,19 +75,31 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
 
 
 def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
-    decoder, skip_before = decoder_for_file(decoder_for(spec.format, spec.options), read.path)
-    # Lines are decoded while they are in the cache, unless there are so many columns that making
-    # the arrays of a block costs more than that saves.
-    narrow = len(spec.projection.columns) <= _NARROW
+    kept = _kept_decoder(spec.format, tuple(sorted(spec.options.items())))
+    decoder, skip_before = decoder_for_file(kept, read.path)
     blocks = read_blocks(
         read,
         skip_before=skip_before,
         keep_blank=spec.format == "text",  # where a blank line is a row
-        block_bytes=_CACHED_BYTES if narrow else BLOCK_BYTES,
+        block_bytes=_block_bytes(len(spec.projection.columns)),
     )
     for block in blocks:
         decoded = decoder.decode_with_projection(block.payloads, spec.projection)
         yield Part(decoded, block.size, block)
+
+
+@lru_cache(maxsize=_KEPT_DECODERS)
+def _kept_decoder(format: str, options: tuple[tuple[str, OptionValue], ...]) -> RecordDecoder:
+    """Kept for the worker's next range: what a decoder makes of a wide projection costs seconds."""
+    return decoder_for(format, dict(options))
+
+
+def _block_bytes(columns: int) -> int:
+    """Lines are decoded while they are in the cache, unless there are so many columns that making
+    the arrays of a block costs more than that saves."""
+    if columns <= _NARROW:
+        return _CACHED_BYTES
+    return BLOCK_BYTES if columns < _WIDE else _WIDE_BYTES
 
 
 def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:

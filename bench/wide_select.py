@@ -1,0 +1,160 @@
+"""15 000 columns, JSON in and JSON out: Narrows against explicit selects in Spark.
+
+    python bench/wide_select.py [--columns 15000] [--documents 2000] [--spark-documents 96]
+
+Rows per second are those of a running pipeline: a run over all documents less a run over a few, so
+that planning and start, which are shown apart, do not count. Spark gets fewer documents, it is that
+slow. The outputs are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import functions as F  # noqa: N812
+
+import narrows
+
+FEW = 16
+TEN = 10
+RULE = "narrows.rule.by_index_projection_into_encoder_rewrite"
+
+
+@dataclass
+class Measured:
+    name: str
+    start: float
+    rate: float
+    output: Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--columns", type=int, default=15_000)
+    parser.add_argument("--documents", type=int, default=2_000)
+    parser.add_argument("--spark-documents", type=int, default=96)
+    parser.add_argument("--without-spark", action="store_true")
+    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "narrows-wide")
+    options = parser.parse_args()
+    names = [f"col_{number:05d}" for number in range(options.columns)]
+    ten = names[:: max(1, len(names) // TEN)][:TEN]
+    few, many, for_spark = (
+        write(options.data, names, count)
+        for count in (FEW, options.documents, options.spark_documents)
+    )
+    results: list[Measured] = []
+    work = Path(tempfile.mkdtemp(prefix="narrows-wide-"))
+    with narrows.connect(state=work / "state") as session:
+        ours = Ours(session, names, work, few)
+        results.append(ours.measure("narrows, all by name", names, many, options.documents))
+        results.append(ours.measure("narrows, ten of them", ten, many, options.documents))
+        if not options.without_spark:
+            theirs = Theirs(session, names, work, few)
+            count = options.spark_documents
+            session.execute(f"SET {RULE} = off")
+            off = ours.measure("narrows, all by name, rewrite off", names, for_spark, count)
+            session.execute(f"SET {RULE} = on")
+            results.append(off)
+            results.append(theirs.measure("from_json, all by name", names, for_spark, count))
+            results.append(theirs.measure("from_json, ten of them", ten, many, options.documents))
+    report(results, options.columns)
+    shutil.rmtree(work)
+
+
+def report(results: list[Measured], columns: int) -> None:
+    print(f"\n{columns} string columns of 10 characters, JSON to JSON\n")
+    print("| side | planning and start, s | rows/s | times slower than Narrows |")
+    print("|---|---|---|---|")
+    for found in results:
+        like = results[1] if "ten" in found.name else results[0]
+        ratio = like.rate / found.rate
+        print(f"| {found.name} | {found.start:.1f} | {found.rate:.1f} | {ratio:.1f} |")
+    for found in results[2:]:
+        like = results[1] if "ten" in found.name else results[0]
+        assert first_rows(found.output) == first_rows(like.output), found.name
+
+
+def first_rows(folder: Path) -> list[object]:
+    lines = [line for path in folder.glob("*.[jt][sx][ot]*") for line in path.open()]
+    rows = sorted((json.loads(line) for line in lines), key=lambda row: row["col_00000"])
+    return rows[:FEW]
+
+
+class Ours:
+    def __init__(self, session: narrows.Session, names: list[str], work: Path, few: Path) -> None:
+        self._session, self._work, self._few = session, work, few
+        self._schema = ", ".join(f"{name} STRING" for name in names)
+        self._runs = 0
+        self._seconds(names[:2], few)  # the first query of a session is a slow one
+
+    def measure(self, name: str, columns: list[str], data: Path, documents: int) -> Measured:
+        self._seconds(columns, self._few)
+        start = self._seconds(columns, self._few)
+        seconds = self._seconds(columns, data)
+        rate = (documents - FEW) / (seconds - start)
+        return Measured(name, start, rate, self._work / f"out{self._runs}")
+
+    def _seconds(self, columns: list[str], data: Path) -> float:
+        self._runs += 1
+        run, out = self._runs, self._work / f"out{self._runs}"
+        started = time.perf_counter()
+        self._session.execute(f"""
+            CREATE STREAM s{run} ({self._schema}) WITH (connector = 'file', path = '{data}');
+            CREATE SINK o{run} WITH (connector = 'file', path = '{out}');
+            CREATE PIPELINE p{run} INTO o{run} AS SELECT {", ".join(columns)} FROM s{run};
+        """)
+        self._session.start(f"p{run}", once=True).await_done()
+        return time.perf_counter() - started
+
+
+class Theirs:
+    def __init__(self, session: narrows.Session, names: list[str], work: Path, few: Path) -> None:
+        self._spark, self._work, self._few = session.spark, work, few
+        self._schema = ", ".join(f"{name} STRING" for name in names)
+        self._runs = 0
+
+    def measure(self, name: str, columns: list[str], data: Path, documents: int) -> Measured:
+        start = self._seconds(columns, self._few)
+        seconds = self._seconds(columns, data)
+        rate = (documents - FEW) / (seconds - start)
+        return Measured(name, start, rate, self._work / f"spark{self._runs}")
+
+    def _seconds(self, columns: list[str], data: Path) -> float:
+        self._runs += 1
+        started = time.perf_counter()
+        rows = self._spark.read.text(str(data)).select(
+            F.from_json("value", self._schema).alias("row")
+        )
+        chosen = rows.select([F.col(f"row.{name}") for name in columns])
+        lines = chosen.select(F.to_json(F.struct(*[F.col(name) for name in columns])))
+        lines.write.mode("overwrite").text(str(self._work / f"spark{self._runs}"))
+        return time.perf_counter() - started
+
+
+def write(folder: Path, names: list[str], documents: int, files: int = 4) -> Path:
+    """Writes so many documents, unless they are there already."""
+    target = folder / f"{len(names)}x{documents}"
+    if not target.exists():
+        making = folder / f".{target.name}"
+        making.mkdir(parents=True, exist_ok=True)
+        chance = random.Random(7)
+        for part in range(files):
+            with (making / f"part-{part}.json").open("w") as file:
+                for number in range(part, documents, files):
+                    text = f"{chance.getrandbits(64):016x}"
+                    row = {name: text[i % 6 : i % 6 + 10] for i, name in enumerate(names)}
+                    row[names[0]] = f"{number:010d}"
+                    file.write(json.dumps(row, separators=(",", ":")) + "\n")
+        making.rename(target)
+    return target
+
+
+if __name__ == "__main__":
+    main()
