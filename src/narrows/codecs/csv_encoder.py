@@ -47,10 +47,10 @@ class CsvEncoder:
             else:
                 text = self._text(part.array)
                 parts.append(pc.binary_join_element_wise(self.delimiter, text, ""))
-        line = pc.binary_join_element_wise(*parts, "").cast(pa.binary())
         # The first value has a delimiter before it, too.
-        line = pc.binary_slice(line, len(self.delimiter.encode("utf-8"))).cast(pa.string())
-        return pc.binary_join_element_wise(line, "\n", "")
+        too_much = len(self.delimiter.encode("utf-8"))
+        line = pc.binary_join_element_wise(*parts, "\n", "")
+        return pc.binary_replace_slice(line, 0, too_much, "")
 
     def _strung(self, texts: Sequence[pa.Array]) -> pa.Array:
         pieces = [piece for text in texts for piece in (self.delimiter, text)]

@@ -44,8 +44,9 @@ class JsonEncoder:
     def objects(self, rows: Rows, end: str) -> pa.Array:
         """Each row as an object, and what follows it."""
         parts = [self._part(part) for part in rows]
-        inside = pc.binary_slice(_strung(parts).cast(pa.binary()), 1).cast(pa.string())
-        return pc.binary_join_element_wise("{", inside, "}" + end, "")
+        # The comma before the first field becomes the bracket.
+        opened = pc.binary_replace_slice(_strung(parts), 0, 1, "{")
+        return pc.binary_join_element_wise(opened, "}" + end, "")
 
     def _part(self, part: Values | Encoded) -> list[pa.Array | str]:
         if isinstance(part, Encoded):

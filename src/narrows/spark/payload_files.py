@@ -134,7 +134,7 @@ class PayloadFiles:
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     rows, size = batch.num_rows, int(batch.nbytes)
-    step = rows if size <= _PIECE_BYTES else max(1, rows * _PIECE_BYTES // size)
+    step = max(1, rows if size <= _PIECE_BYTES else rows * _PIECE_BYTES // size)
     return (batch.slice(start, step) for start in range(0, rows, step))
 
 

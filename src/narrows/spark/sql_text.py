@@ -106,7 +106,13 @@ class SparkSql:
             case Call():
                 return self._call(expr)
             case SyntaxForm(pieces=pieces, operands=operands):
-                texts = [f"({self.text(operand)})" for operand in operands]
+                # A constant stands as it is: `INTERVAL ('1')` is no interval.
+                texts = [
+                    self.text(operand)
+                    if isinstance(operand, Literal)
+                    else f"({self.text(operand)})"
+                    for operand in operands
+                ]
                 parts = zip(pieces, [*texts, ""], strict=True)
                 return Typed("".join(piece + text for piece, text in parts), expr.dtype)
             case _:
