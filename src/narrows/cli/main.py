@@ -177,12 +177,12 @@ def query(
 
 @app.command(name="dead-letters")
 def dead_letters(
-    stream: Annotated[str, typer.Argument(help="The stream or table.")],
+    stream: Annotated[str, typer.Argument(help="The stream, table or sink.")],
     state: State = _STATE,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """List the payloads of a stream that could not be read, with the reason."""
+    """List what could not be read from a stream or written to a sink, with the reason."""
     from narrows.cli.tables import print_rows
     from narrows.spark.dead_letters import read_dead_letters
 
