@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.codecs.decoder import Decoded, decoder_for
+from narrows.codecs.decoder import Decoded, LineDecoder, decoder_for
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
 from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
@@ -79,8 +79,12 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
         keep_blank=spec.format == "text",  # where a blank line is a row
         block_bytes=_CACHED_BYTES if narrow else BLOCK_BYTES,
     )
+    finds_lines = decoder if isinstance(decoder, LineDecoder) else None
     for block in blocks:
-        decoded = decoder.decode_with_projection(block.payloads, spec.projection)
+        if finds_lines is not None:
+            decoded = finds_lines.decode_lines(block.pieces, spec.projection)
+        else:
+            decoded = decoder.decode_with_projection(block.payloads, spec.projection)
         yield Part(decoded, block.size, block)
 
 
