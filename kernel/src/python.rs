@@ -43,7 +43,7 @@ impl Decoder {
         columns: Vec<Bound<'_, PyTuple>>,
         reads: Vec<Bound<'_, PyTuple>>,
         places: Vec<Bound<'_, PyTuple>>,
-        outputs: Vec<(String, usize)>,
+        outputs: Vec<usize>,
         zone: Option<i32>,
     ) -> PyResult<Self> {
         let program = Program {

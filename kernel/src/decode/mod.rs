@@ -85,7 +85,7 @@ impl Decoder {
                     if let Stop::Batch = stop {
                         self.rows = 0;
                     }
-                    for (_, column) in &self.program.outputs {
+                    for column in &self.program.outputs {
                         self.state.columns.truncate(*column, self.rows);
                     }
                     self.state.mistyped = mistyped;
@@ -150,7 +150,7 @@ impl Decoder {
         let columns = &mut self.state.columns;
         let outputs = &self.program.outputs;
         let arrays =
-            outputs.iter().map(|(_, id)| columns.finish(*id)).collect::<Result<Vec<_>, _>>()?;
-        structs(outputs.iter().map(|(name, _)| name.clone()).collect(), arrays, self.rows, None)
+            outputs.iter().map(|id| columns.finish(*id)).collect::<Result<Vec<_>, _>>()?;
+        structs(vec![String::new(); outputs.len()], arrays, self.rows, None)
     }
 }

@@ -81,8 +81,8 @@ pub struct Program {
     pub reads: Vec<Read>,
     pub places: Vec<Place>,
     pub row: PlaceId,
-    /// The columns of the batch, and their names.
-    pub outputs: Vec<(String, ColumnId)>,
+    /// The columns of the batch.
+    pub outputs: Vec<ColumnId>,
     /// Seconds east of UTC of times that name no zone; None when it is a region.
     pub zone: Option<i32>,
 }
@@ -188,6 +188,6 @@ impl Program {
         if !matches!(self.places.get(self.row), Some(Place { shape: Shape::Object(_), .. })) {
             return Err("a row is an object");
         }
-        self.outputs.iter().try_for_each(|(_, id)| column(*id))
+        self.outputs.iter().try_for_each(|id| column(*id))
     }
 }

@@ -61,7 +61,7 @@ class NativeJsonDecoder:
         unusual = dict(found.unusual)
         if not left:
             positions = _positions(found.payloads, unusual) if unusual else None
-            return Decoded(batch, mistyped=found.mistyped, row_positions=positions)
+            return Decoded(batch, [], found.mistyped, positions)
         other = self._portable.decode_with_projection(left, projection)
         return _merge(found, batch, other)
 
@@ -97,8 +97,26 @@ class _Program:
         if not self._schema:
             return batch_of(self._projection, (), found.rows)
         rows = pa.array(found)
-        arrays = [rows.field(place) for place in range(rows.type.num_fields)]
+        arrays = [
+            _named(rows.field(place), column.type) for place, column in enumerate(self._schema)
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _named(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The array with the names of its type, which the kernel leaves out when it cannot hand them
+    over: C strings end at the first zero."""
+    if array.type == target:
+        return array
+    absent = array.is_null()
+    if pa.types.is_struct(target):
+        members = [_named(array.field(place), m.type) for place, m in enumerate(target)]
+        return pa.StructArray.from_arrays(members, fields=list(target), mask=absent)
+    if pa.types.is_map(target):
+        parts = array.keys, _named(array.items, target.item_type)
+        return pa.MapArray.from_arrays(array.offsets, *parts, type=target, mask=absent)
+    values = _named(array.values, target.value_type)
+    return pa.ListArray.from_arrays(array.offsets, values, type=target, mask=absent)
 
 
 # --- putting together what two kernels decoded ----------------------------------------------------
@@ -117,8 +135,9 @@ def _positions(payloads: int, unusual: dict[int, int]) -> list[int]:
 def _merge(found: Any, batch: pa.RecordBatch, other: Decoded) -> Decoded:
     """The rows of both kernels in the order of their payloads."""
     left: list[int] = found.left
-    rows_of = {position: 0 for position in left}
-    for place in range(other.batch.num_rows) if other.row_positions is None else other.row_positions:
+    rows_of = dict.fromkeys(left, 0)
+    places = other.row_positions
+    for place in range(other.batch.num_rows) if places is None else places:
         rows_of[left[place]] += 1
     unusual = dict(found.unusual) | rows_of
     positions = _positions(found.payloads, unusual)

@@ -7,7 +7,7 @@
               reads, rest): how a value becomes that of a column
     places    ("object", names, places, reads, presence, length), ("array", indices, ...),
               ("scalar", None, ...): where values are found; the first is the row
-    outputs   (name, column): the batch
+    outputs   the columns of the batch
 
 Parts come after what they are part of. Several reads may fill one column: elements of a list that
 are looked at in different ways.
@@ -72,7 +72,7 @@ class Description:
     columns: list[_Tuple] = field(default_factory=list)
     reads: list[_Tuple] = field(default_factory=list)
     places: list[_Tuple] = field(default_factory=list)
-    outputs: list[tuple[str, int]] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
 
 
 def describe(projection: DecodeProjection) -> Description:
@@ -80,8 +80,8 @@ def describe(projection: DecodeProjection) -> Description:
     schema = pa.schema((c.text, arrow_type(c.dtype)) for c in projection.columns)
     description = Description(schema)
     describer = _Describer(description)
-    for column, sink in zip(projection.columns, sinks, strict=True):
-        description.outputs.append((column.text, describer.column(sink)))
+    for sink in sinks:
+        description.outputs.append(describer.column(sink))
     describer.place(row)
     return description
 
@@ -100,7 +100,8 @@ class _Describer:
         parts = [self.column(part) for part in sink.parts]
         match sink.dtype:
             case Struct(members):
-                self._columns[number] = ("struct", [m.name for m in members], parts)
+                names = ["" if "\0" in m.name else m.name for m in members]
+                self._columns[number] = ("struct", names, parts)
             case Array():
                 self._columns[number] = ("list", *parts)
             case Map():
