@@ -160,4 +160,3 @@ def _rearranged(one: pa.RecordBatch, other: pa.RecordBatch, order: list[int]) ->
         return pa.RecordBatch.from_struct_array(rows)
     both = pa.concat_batches([one, other])
     return both.take(pa.array(order, pa.int64()))
-
