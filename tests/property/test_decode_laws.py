@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from support.json_documents import (
     make_json_struct,
     plain,
 )
+from support.kernels import JUNK, KERNELS, MakeDecoder
 from support.strategies import Draw, demands_on
 
 KINDS = ("object", "object", "object", "object", "list", "bad")
@@ -78,11 +80,14 @@ def full_rows(decoded: Decoded, schema: Struct) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.parametrize("make", KERNELS)
 @settings(max_examples=300, deadline=None)
-@given(cases())
-def test_pruned_is_what_is_left_of_full(case: tuple[DecodeProjection, list[bytes]]) -> None:
+@given(case=cases())
+def test_pruned_is_what_is_left_of_full(
+    make: MakeDecoder, case: tuple[DecodeProjection, list[bytes]]
+) -> None:
     projection, documents = case
-    decoder = JsonDecoder()
+    decoder = make()
     full = decoder.decode_with_projection(documents, DecodeProjection(projection.schema, ALL))
     pruned = decoder.decode_with_projection(documents, projection)
     rows = full_rows(full, projection.schema)
@@ -146,13 +151,14 @@ def test_how_the_code_is_written_does_not_matter(
     assert one.mistyped == other.mistyped
 
 
+@pytest.mark.parametrize("make", KERNELS)
 @settings(max_examples=100, deadline=None)
-@given(cases(), st.integers(1, 3))
+@given(case=cases(), size=st.integers(1, 3))
 def test_how_payloads_are_batched_does_not_matter(
-    case: tuple[DecodeProjection, list[bytes]], size: int
+    make: MakeDecoder, case: tuple[DecodeProjection, list[bytes]], size: int
 ) -> None:
     projection, documents = case
-    decoder = JsonDecoder()
+    decoder = make()
     whole = decoder.decode_with_projection(documents, projection)
     parts = [
         decoder.decode_with_projection(documents[start : start + size], projection)
@@ -194,17 +200,14 @@ def mangled(draw: Draw) -> bytes:
     return bytes(payload)
 
 
-JUNK = (
-    *b'{ } [ ] , : " \\ \\u \\ud800 \\udc00 0 -0 01 1. .1 1e 1e400 NaN Infinity nul'.split(),
-    *(b"\x00", b"\x1f", b"\x7f", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"9" * 30),
-)
-
-
+@pytest.mark.parametrize("make", KERNELS)
 @settings(max_examples=600, deadline=None)
-@given(mangled(), st.booleans())
-@example(b'{"a":1}{"a":2}', True)
-def test_a_payload_is_bad_if_and_only_if_it_is_no_json_object(payload: bytes, all: bool) -> None:
+@given(payload=mangled(), all=st.booleans())
+@example(payload=b'{"a":1}{"a":2}', all=True)
+def test_a_payload_is_bad_if_and_only_if_it_is_no_json_object(
+    make: MakeDecoder, payload: bytes, all: bool
+) -> None:
     schema = Struct(())
     projection = DecodeProjection(schema, ALL if all else NOTHING)
-    decoded = JsonDecoder().decode_with_projection([payload], projection)
+    decoded = make().decode_with_projection([payload], projection)
     assert (len(decoded.bad) == 0) == is_json(payload), decoded.bad

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from narrows.codecs.arrow_types import arrow_type
-from narrows.codecs.decoder import Decoded
-from narrows.codecs.json_decoder import JsonDecoder
+from narrows.codecs.decoder import Decoded, decoder_for
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, Demand
 from narrows.sql.types import read_schema
@@ -20,7 +19,7 @@ def decode(schema: str, demand: Demand, *payloads: bytes | str | Any) -> Decoded
         p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else json.dumps(p).encode()
         for p in payloads
     ]
-    decoded = JsonDecoder().decode_with_projection(written, projection)
+    decoded = decoder_for("json").decode_with_projection(written, projection)
     for column, array in zip(projection.columns, decoded.batch.columns, strict=True):
         assert array.type == arrow_type(column.dtype), column
         array.validate(full=True)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from narrows import __version__
 from narrows.cli.main import app
+from narrows.codecs.kernel import chosen_kernel
 from support.golden import CATALOG
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vehicles.sql"
@@ -114,7 +116,7 @@ def test_validate_an_empty_file(tmp_path: Path) -> None:
 
 
 def test_version() -> None:
-    assert _good("version").startswith("narrows ")
+    assert _good("version") == f"narrows {__version__}, {chosen_kernel()} kernel\n"
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import typer
 from narrows import __version__
 from narrows.catalog.catalog import Catalog
 from narrows.catalog.describe import Rows
+from narrows.codecs.kernel import chosen_kernel
 from narrows.errors import Code, NarrowsError, fail
 from narrows.explain import FORMATS
 from narrows.explain.json import explain_dict
@@ -106,8 +107,9 @@ def validate(file: CatalogFile, debug: Debug = False) -> None:
 
 @app.command()
 def version() -> None:
-    """Print the version."""
-    print(f"narrows {__version__}")
+    """Print the version, and which kernel decodes JSON here."""
+    with _errors_for_people(debug=False):
+        print(f"narrows {__version__}, {chosen_kernel()} kernel")
 
 
 # --- running --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -44,6 +44,18 @@ class RecordDecoder(Protocol):
     def decode_with_projection(
         self, payloads: Sequence[bytes], projection: DecodeProjection
     ) -> Decoded: ...
+
+
+Pieces = Sequence[tuple[bytes, int, int]]
+"""Parts of a file that are whole lines: bytes, and from where to where the part goes in them."""
+
+
+@runtime_checkable
+class LineDecoder(Protocol):
+    """A decoder that finds the lines by itself. Blank ones are no payloads, line ends no part of
+    them; positions count what is left, as in `Block.payloads`."""
+
+    def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded: ...
 
 
 MakeDecoder = Callable[[Mapping[str, object]], RecordDecoder]

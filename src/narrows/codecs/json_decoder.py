@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 
 import simdjson
 
-from narrows.codecs.decoder import Decoded, register_decoder
+from narrows.codecs.decoder import Decoded, RecordDecoder, register_decoder
 from narrows.codecs.json_program import Program
 from narrows.codecs.json_times import find_zone
+from narrows.codecs.kernel import PORTABLE, chosen_kernel
 from narrows.codecs.projection import DecodeProjection
 from narrows.errors import Code, fail
 
@@ -35,7 +36,7 @@ class JsonDecoder:
         found = find_zone(zone)
         if found is None:
             raise fail(Code.INVALID_OPTION, f"there is no time zone `{zone}`")
-        self._zone = found
+        self.zone = found
         self._parser = simdjson.Parser(max_capacity=_CAPACITY)
         self._programs: list[tuple[DecodeProjection, Program]] = []
 
@@ -51,14 +52,19 @@ class JsonDecoder:
                 if place:
                     self._programs.insert(0, self._programs.pop(place))
                 return program
-        program = Program(projection, self._zone, self._parser)
+        program = Program(projection, self.zone, self._parser)
         self._programs.insert(0, (projection, program))
         del self._programs[_KEPT_PROGRAMS:]
         return program
 
 
-def _make(options: Mapping[str, object]) -> JsonDecoder:
-    return JsonDecoder(zone=str(options.get("timezone", "UTC")))
+def _make(options: Mapping[str, object]) -> RecordDecoder:
+    zone = str(options.get("timezone", "UTC"))
+    if chosen_kernel() == PORTABLE:
+        return JsonDecoder(zone)
+    from narrows.codecs.json_native import NativeJsonDecoder
+
+    return NativeJsonDecoder(zone)
 
 
 register_decoder("json", _make)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from narrows.demand_text import cut_list
+from narrows.explain.kernel import kernel_of
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Info, Listing, Node
 from narrows.sql.statements import ExplainMode
@@ -31,6 +32,8 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
         parts.append(section("Logical Plan", plan.logical))
     if mode is not ExplainMode.LOGICAL:
         parts.append(section("Physical Plan", plan.physical))
+    if mode is ExplainMode.VERBOSE and (kernel := kernel_of(plan)) is not None:
+        parts.append(f"Kernel\n- {kernel}, for json")
     if plan.notices:
         lines = []
         for notice in plan.notices:

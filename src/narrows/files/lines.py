@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -31,38 +31,69 @@ _LONG = 512  # from this mean length on, looking for each line end in C beats `s
 _BOM = b"\xef\xbb\xbf"
 
 Read = Callable[[int], bytes]
+Piece = tuple[bytes, int, int]
+"""Some bytes, and from where to where whole lines stand in them, each with its LF."""
 
 
 class Block:
     """Some payloads of a file, one after the other.
 
-    Where each began is worked out when somebody asks, that is, for bad payloads only.
+    They are in `pieces` of what was read, for a decoder that finds the lines by itself. Payloads as
+    such, and where each began, are worked out when somebody asks.
     """
 
-    __slots__ = ("_lines", "_offsets", "_start", "payloads", "size")
+    __slots__ = ("_keep_blank", "_lines", "_offsets", "_payloads", "_start", "pieces", "size")
 
-    def __init__(self, payloads: list[bytes], lines: list[bytes], start: int, size: int) -> None:
-        self.payloads = payloads
-        self.size = size
+    def __init__(self, pieces: list[Piece], lines: int, start: int, keep_blank: bool) -> None:
+        self.pieces = pieces
+        self.size = _size(pieces)
         """How many bytes of the (uncompressed) file these lines are, line ends included."""
         self._lines = lines
         self._start = start
+        self._keep_blank = keep_blank
+        self._payloads: list[bytes] | None = None
         self._offsets: list[int] | None = None
+
+    @property
+    def payloads(self) -> list[bytes]:
+        if self._payloads is None:
+            payloads = self._whole_lines()
+            if any(data.find(b"\r", start, end) >= 0 for data, start, end in self.pieces):
+                payloads = [line[:-1] if line.endswith(b"\r") else line for line in payloads]
+            if not self._keep_blank and min(payloads) < b"!":
+                # Some line is empty or begins with a space, which is rare: only now look closely.
+                payloads = [line for line in payloads if not _is_blank(line)]
+            self._payloads = payloads
+        return self._payloads
 
     def offset(self, position: int) -> int:
         """Where in the (uncompressed) file the payload at this position begins."""
         if self._offsets is None:
-            starts = accumulate((len(line) + 1 for line in self._lines), initial=self._start)
-            pairs = zip(starts, self._lines, strict=False)  # there is one start more than lines
-            if len(self._lines) == len(self.payloads):
-                self._offsets = [start + _bom_before(start, line) for start, line in pairs]
-            else:
-                self._offsets = [
-                    start + _bom_before(start, line)
-                    for start, line in pairs
-                    if not _is_blank(line[_bom_before(start, line) :])
-                ]
+            lines = self._whole_lines()
+            starts = accumulate((len(line) + 1 for line in lines), initial=self._start)
+            self._offsets = [
+                start
+                for start, line in zip(starts, lines, strict=False)  # one start more than lines
+                if self._keep_blank or not _is_blank(line)
+            ]
         return self._offsets[position]
+
+    @property
+    def end(self) -> int:
+        """Where in the (uncompressed) file the line after these begins."""
+        return self._start + self.size
+
+    @property
+    def is_blank(self) -> bool:
+        """Is there no payload?"""
+        return not self._keep_blank and all(
+            data[start] <= ord(" ") and _is_blank(data[start:end])
+            for data, start, end in self.pieces
+        )
+
+    def _whole_lines(self) -> list[bytes]:
+        long = self.size >= _LONG * self._lines
+        return list(chain.from_iterable(_lines_of(piece, long) for piece in self.pieces))
 
 
 class Header(NamedTuple):
@@ -85,28 +116,26 @@ def read_blocks(
     Lines that begin before the offset `skip_before`, which is the start of a line, are left out:
     that is how a header is (see `header_of`). A line longer than a block makes a longer block.
     """
-    lines: list[bytes] = []
-    start, has_cr = 0, False
-    for run in _runs(file_range, skip_before, min(_CHUNK, block_bytes)):
-        if lines:
-            lines += run.lines
-            has_cr = has_cr or run.has_cr
-        else:
-            lines, start, has_cr = run.lines, run.start, run.has_cr
-        while len(lines) >= block_payloads:
-            full, lines = lines[:block_payloads], lines[block_payloads:]
-            block = _block(full, start, has_cr, keep_blank)
-            start += block.size
-            if block.payloads:
+    pieces: list[Piece] = []
+    start, lines = 0, 0
+    for place, piece in _pieces(file_range, skip_before, min(_CHUNK, block_bytes)):
+        start = start if pieces else place
+        pieces.append(piece)
+        lines += piece[0].count(b"\n", *piece[1:])
+        while lines >= block_payloads:
+            full, pieces = _cut(pieces, block_payloads)
+            block = Block(full, block_payloads, start, keep_blank)
+            start, lines = block.end, lines - block_payloads
+            if not block.is_blank:
                 yield block
-        if lines and run.end - start >= block_bytes:
-            block = _block(lines, start, has_cr, keep_blank)
-            lines = []
-            if block.payloads:
+        if lines and _size(pieces) >= block_bytes:
+            block = Block(pieces, lines, start, keep_blank)
+            pieces, lines = [], 0
+            if not block.is_blank:
                 yield block
     if lines:
-        block = _block(lines, start, has_cr, keep_blank)
-        if block.payloads:
+        block = Block(pieces, lines, start, keep_blank)
+        if not block.is_blank:
             yield block
 
 
@@ -114,45 +143,58 @@ def header_of(path: str) -> Header | None:
     """The header of a file; None when it has not a single line that is not blank."""
     whole = FileRange(path, 0, _size_of(path))
     for block in read_blocks(whole, block_bytes=64 << 10, block_payloads=1):
-        return Header(block.payloads[0], block._start + block.size)
+        return Header(block.payloads[0], block.end)
     return None
-
-
-def _block(lines: list[bytes], start: int, has_cr: bool, keep_blank: bool) -> Block:
-    size = sum(map(len, lines)) + len(lines)
-    payloads = lines
-    if bom := _bom_before(start, lines[0]):
-        payloads = [lines[0][bom:], *lines[1:]]
-    if has_cr:
-        payloads = [line[:-1] if line.endswith(b"\r") else line for line in payloads]
-    if not keep_blank and min(payloads) < b"!":
-        # Some line is empty or begins with a space, which is rare: only now look closely.
-        payloads = [line for line in payloads if not _is_blank(line)]
-    return Block(payloads, lines, start, size)
 
 
 def _is_blank(line: bytes) -> bool:
     return not line or line.isspace()
 
 
-def _bom_before(start: int, line: bytes) -> int:
-    """How long the BOM is that a line begins with."""
-    return len(_BOM) if start == 0 and line.startswith(_BOM) else 0
+def _size(pieces: list[Piece]) -> int:
+    return sum(end - start for _, start, end in pieces)
+
+
+def _cut(pieces: list[Piece], lines: int) -> tuple[list[Piece], list[Piece]]:
+    """The first few lines of some pieces, and the others."""
+    for number, (data, start, end) in enumerate(pieces):
+        held = data.count(b"\n", start, end)
+        if held > lines:
+            place = start
+            for _ in range(lines):
+                place = data.find(b"\n", place) + 1
+            first = [(data, start, place)] if lines else []
+            return [*pieces[:number], *first], [(data, place, end), *pieces[number + 1 :]]
+        lines -= held
+    return pieces, []
+
+
+def _lines_of(piece: Piece, long: bool) -> list[bytes]:
+    """The lines of a piece without LF. When they are long, looking for each line end in C beats
+    `split`, which looks at every byte."""
+    data, start, end = piece
+    if not long:
+        return data[start : end - 1].split(b"\n")
+    lines = []
+    find = data.find
+    while start < end:
+        at = find(b"\n", start)
+        lines.append(data[start:at])
+        start = at + 1
+    return lines
 
 
 # --- from bytes to lines --------------------------------------------------------------------------
 
 
-class _Run(NamedTuple):
-    """Complete lines, without LF, from the byte at `start` up to `end`."""
-
-    lines: list[bytes]
-    start: int
-    end: int
-    has_cr: bool
+def _pieces(file_range: FileRange, skip_before: int, chunk: int) -> Iterator[tuple[int, Piece]]:
+    """Whole lines, with where in the file each piece of them begins; a BOM is left out."""
+    for place, (data, start, end) in _with_bom(file_range, skip_before, chunk):
+        bom = len(_BOM) if place == 0 and data.startswith(_BOM, start) else 0
+        yield place + bom, (data, start + bom, end)
 
 
-def _runs(file_range: FileRange, skip_before: int, chunk: int) -> Iterator[_Run]:
+def _with_bom(file_range: FileRange, skip_before: int, chunk: int) -> Iterator[tuple[int, Piece]]:
     path, start, end = file_range.path, file_range.start, file_range.end
     if compression_of(path) is not None:
         with _opened(path, 0) as read:
@@ -198,53 +240,40 @@ def _prefixed(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield from chunks
 
 
-def _split(chunks: Iterator[bytes], read: Read, start: int) -> Iterator[_Run]:
-    """Lines of the chunks, the first of which begins at the offset `start`.
+def _split(chunks: Iterator[bytes], read: Read, start: int) -> Iterator[tuple[int, Piece]]:
+    """Pieces of the chunks, the first of which begins at the offset `start`.
 
-    A line that the chunks leave open is read to its end. An open line is kept in pieces and joined
-    once, so that a line of 100 MB costs no more than its bytes do.
+    A line that the chunks leave open is read to its end. An open line is kept in parts and joined
+    once, so that a line of 100 MB costs no more than its bytes do; all other bytes stay where they
+    were read. The last line gets an LF if it has none.
     """
-    pieces: list[bytes] = []
-    has_cr = False
-    mean = 0
-    end = start
+    open_line: list[bytes] = []
     for chunk in chunks:
-        has_cr = has_cr or b"\r" in chunk
-        lines = _lines_of(chunk) if mean >= _LONG else chunk.split(b"\n")
-        mean = len(chunk) // len(lines)
-        rest = lines.pop()
-        if lines:
-            closed = end + len(chunk) - len(rest)
-            if pieces:
-                lines[0] = b"".join((*pieces, lines[0]))
-                pieces = []
-            yield _Run(lines, start, closed, has_cr)
-            start, has_cr = closed, b"\r" in rest
-        end += len(chunk)
-        if rest:
-            pieces.append(rest)
-    if not pieces:
+        last = chunk.rfind(b"\n") + 1
+        if not last:
+            open_line.append(chunk)
+            continue
+        begin = 0
+        if open_line:
+            begin = chunk.find(b"\n") + 1
+            line = b"".join((*open_line, chunk[:begin]))
+            yield start, (line, 0, len(line))
+            start += len(line)
+            open_line = []
+        if begin < last:
+            yield start, (chunk, begin, last)
+            start += last - begin
+        if last < len(chunk):
+            open_line.append(chunk[last:])
+    if not open_line:
         return
-    while data := read(_CHUNK if len(pieces) > 1 else 64 << 10):
+    while data := read(_CHUNK if len(open_line) > 1 else 64 << 10):
         at = data.find(b"\n")
-        pieces.append(data if at < 0 else data[:at])
+        open_line.append(data if at < 0 else data[:at])
         if at >= 0:
             break
-    line = b"".join(pieces)
-    yield _Run([line], start, start + len(line) + 1, has_cr=line.endswith(b"\r"))
-
-
-def _lines_of(chunk: bytes) -> list[bytes]:
-    """What `chunk.split(b"\\n")` gives, twice as fast when lines are long."""
-    lines = []
-    find = chunk.find
-    start, end = 0, find(b"\n")
-    while end >= 0:
-        lines.append(chunk[start:end])
-        start = end + 1
-        end = find(b"\n", start)
-    lines.append(chunk[start:])
-    return lines
+    line = b"".join((*open_line, b"\n"))
+    yield start, (line, 0, len(line))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.codecs.decoder import Decoded, RecordDecoder, decoder_for
+from narrows.codecs.decoder import Decoded, LineDecoder, RecordDecoder, decoder_for
 from narrows.codecs.encoder import encoder_spec
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
@@ -83,8 +83,12 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
         keep_blank=spec.format == "text",  # where a blank line is a row
         block_bytes=_block_bytes(len(spec.projection.columns)),
     )
+    finds_lines = decoder if isinstance(decoder, LineDecoder) else None
     for block in blocks:
-        decoded = decoder.decode_with_projection(block.payloads, spec.projection)
+        if finds_lines is not None:
+            decoded = finds_lines.decode_lines(block.pieces, spec.projection)
+        else:
+            decoded = decoder.decode_with_projection(block.payloads, spec.projection)
         yield Part(decoded, block.size, block)
 
 

@@ -14,13 +14,14 @@ import pytest
 
 from narrows.codecs import json_program
 from narrows.codecs.decoder import decoder_for
-from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, fields, items, keys
 from narrows.errors import Code, NarrowsError
 from narrows.schema import INT, Field, Struct
 from narrows.sql.types import read_schema
 from support.decoding import columns, decode
+
+pytestmark = pytest.mark.usefixtures("kernel")
 
 NESTED = "a BIGINT, b STRUCT<c: INT, items: ARRAY<STRUCT<x: INT, y: STRING>>>, m MAP<STRING, INT>"
 
@@ -110,7 +111,7 @@ class TestColumns:
             read_schema(NESTED), fields({"b": ALL, "m": ALL}), tested=tested
         )
         payloads = [json.dumps(DOCUMENT).encode()]
-        found = JsonDecoder().decode_with_projection(payloads, projection).batch.to_pydict()
+        found = decoder_for("json").decode_with_projection(payloads, projection).batch.to_pydict()
         assert found == {
             "b": [DOCUMENT["b"]],
             "m": [[("k", 5), ("l", 6)]],
@@ -305,7 +306,9 @@ class TestValues:
     def test_the_zone_of_times_that_name_none(self) -> None:
         projection = DecodeProjection(read_schema("t TIMESTAMP"), ALL)
         payloads = [b'{"t": "2020-07-01T00:00:00"}', b'{"t": "2020-07-01T00:00:00Z"}', b'{"t": 0}']
-        decoded = JsonDecoder("Europe/Paris").decode_with_projection(payloads, projection)
+        decoded = decoder_for("json", {"timezone": "Europe/Paris"}).decode_with_projection(
+            payloads, projection
+        )
         found = [t.isoformat() for t in decoded.batch.column(0).to_pylist()]
         assert found == [
             f"{t}+00:00"
@@ -360,7 +363,7 @@ def test_large_maps_of_structs() -> None:
 
 def test_a_failed_batch_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     projection = DecodeProjection(read_schema("a BIGINT"), ALL)
-    decoder = JsonDecoder()
+    decoder = decoder_for("json")
 
     def interrupt(payload: bytes) -> object:
         raise KeyboardInterrupt
@@ -376,7 +379,7 @@ def test_a_failed_batch_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_batch_does_not_change_when_the_next_one_is_decoded() -> None:
     projection = DecodeProjection(read_schema("s STRING, l ARRAY<INT>"), ALL)
-    decoder = JsonDecoder()
+    decoder = decoder_for("json")
     first = decoder.decode_with_projection([b'{"s": "one", "l": [1]}'], projection)
     decoder.decode_with_projection([b'{"s": "two", "l": [2, 3]}', b"bad"], projection)
     assert first.batch.to_pydict() == {"s": ["one"], "l": [[1]]}
@@ -387,7 +390,7 @@ def test_a_batch_does_not_change_when_the_next_one_is_decoded() -> None:
 def test_keys_that_come_and_go() -> None:
     """Structs with missing keys are read in another way after a while, and back."""
     projection = DecodeProjection(read_schema("a INT, b INT, s STRUCT<x: INT, y: INT>"), ALL)
-    decoder = JsonDecoder()
+    decoder = decoder_for("json")
     row = {"a": 1, "b": 2, "s": {"x": 3, "y": 4}}
     nulls = {"a": None, "b": None, "s": None}
     for batch in range(150):
@@ -397,11 +400,11 @@ def test_keys_that_come_and_go() -> None:
 
 
 def test_programs_are_kept_for_a_few_projections() -> None:
-    decoder = JsonDecoder()
+    decoder = decoder_for("json")
     schema = read_schema(", ".join(f"c{n} INT" for n in range(20)))
     for _ in range(2):
         for n in range(20):
             projection = DecodeProjection(schema, fields({f"c{n}": ALL}), version=n)
             found = decoder.decode_with_projection([f'{{"c{n}": {n}}}'.encode()], projection)
             assert found.batch.to_pydict() == {f"c{n}": [n]}
-    assert len(decoder._programs) == 8
+    assert len(decoder._programs) == 8  # type: ignore[attr-defined]

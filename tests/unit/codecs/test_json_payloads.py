@@ -13,6 +13,8 @@ import pytest
 from narrows.demand import ALL, fields
 from support.decoding import columns, decode, reasons
 
+pytestmark = pytest.mark.usefixtures("kernel")
+
 
 def test_bad_payloads_make_no_row() -> None:
     decoded = decode("a BIGINT", ALL, '{"a": 1}', "{", '{"a": 2}', "", '{"a": 3}')

@@ -1,0 +1,156 @@
+//! Payloads to the columns of a projection.
+//!
+//! Each payload is scanned and walked once. Whatever is undemanded is stepped over, but checked:
+//! whether a payload is bad must not depend on the projection. A payload that is refused, because
+//! it is no valid JSON or because it has a value in an uncommon form, leaves no trace in the
+//! columns; it is *left*, and the portable kernel decodes it.
+
+mod base64;
+pub mod columns;
+mod decimals;
+pub mod members;
+pub mod program;
+mod row;
+mod scalars;
+mod texts;
+mod times;
+
+use arrow_array::StructArray;
+use arrow_schema::ArrowError;
+
+use crate::json::document::Document;
+use crate::json::scan::Scan;
+use columns::structs;
+use program::Program;
+use row::{Row, State};
+use scalars::Stop;
+
+/// What has been made of some payloads.
+pub struct Decoded {
+    pub columns: StructArray,
+    pub rows: usize,
+    pub payloads: usize,
+    pub mistyped: usize,
+    /// By position: the payloads that are left to the portable kernel.
+    pub left: Vec<usize>,
+    /// Position and number of rows of those that made another number of rows than one.
+    pub unusual: Vec<(usize, usize)>,
+}
+
+/// Why there is no batch.
+#[derive(Debug)]
+pub enum Failure {
+    /// More than a batch can hold.
+    TooMuch,
+    Arrow(ArrowError),
+}
+
+/// Decodes payloads under one program.
+pub struct Decoder {
+    program: Program,
+    state: State,
+    scan: Scan,
+    rows: usize,
+}
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+impl Decoder {
+    pub fn new(program: Program) -> Result<Self, &'static str> {
+        program.check()?;
+        let state = State::new(&program);
+        Ok(Decoder { program, state, scan: Scan::default(), rows: 0 })
+    }
+
+    pub fn decode<'a>(
+        &mut self,
+        payloads: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Decoded, Failure> {
+        self.rows = 0;
+        self.state.mistyped = 0;
+        let mut count = 0;
+        let mut left = Vec::new();
+        let mut unusual = Vec::new();
+        for payload in payloads {
+            let position = count;
+            count += 1;
+            let mistyped = self.state.mistyped;
+            match self.payload(payload) {
+                Ok(1) => self.rows += 1,
+                Ok(rows) => {
+                    self.rows += rows;
+                    unusual.push((position, rows));
+                }
+                Err(stop) => {
+                    if let Stop::Batch = stop {
+                        self.rows = 0;
+                    }
+                    for column in &self.program.outputs {
+                        self.state.columns.truncate(*column, self.rows);
+                    }
+                    self.state.mistyped = mistyped;
+                    match stop {
+                        Stop::Batch => return Err(Failure::TooMuch),
+                        Stop::Payload => left.push(position),
+                    }
+                }
+            }
+        }
+        Ok(Decoded {
+            columns: self.finish().map_err(Failure::Arrow)?,
+            rows: self.rows,
+            payloads: count,
+            mistyped: self.state.mistyped,
+            left,
+            unusual,
+        })
+    }
+
+    /// The number of rows that a payload made.
+    #[inline]
+    fn payload(&mut self, payload: &[u8]) -> Result<usize, Stop> {
+        let bytes = payload.strip_prefix(BOM).unwrap_or(payload);
+        self.scan.run(bytes)?;
+        let document = Document::new(bytes, &self.scan);
+        let mut row = Row { program: &self.program, document, state: &mut self.state };
+        match document.byte(0) {
+            b'{' => {
+                let end = row.read(0, 0)?;
+                if document.is_end(end) { Ok(1) } else { Err(Stop::Payload) }
+            }
+            b'[' => {
+                let mut at = 1;
+                let mut rows = 0;
+                if document.byte(at) == b']' {
+                    at += 1;
+                } else {
+                    loop {
+                        if document.byte(at) != b'{' {
+                            return Err(Stop::Payload);
+                        }
+                        at = row.read(at, 1)?;
+                        rows += 1;
+                        match document.byte(at) {
+                            b',' => at += 1,
+                            b']' => {
+                                at += 1;
+                                break;
+                            }
+                            _ => return Err(Stop::Payload),
+                        }
+                    }
+                }
+                if document.is_end(at) { Ok(rows) } else { Err(Stop::Payload) }
+            }
+            _ => Err(Stop::Payload),
+        }
+    }
+
+    fn finish(&mut self) -> Result<StructArray, ArrowError> {
+        let columns = &mut self.state.columns;
+        let outputs = &self.program.outputs;
+        let arrays =
+            outputs.iter().map(|id| columns.finish(*id)).collect::<Result<Vec<_>, _>>()?;
+        structs(vec![String::new(); outputs.len()], arrays, self.rows, None)
+    }
+}

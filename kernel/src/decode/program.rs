@@ -1,0 +1,193 @@
+//! A projection as the kernel runs it: where in a row values are found, and what is made of them.
+//!
+//! The planner's side (`narrows/codecs/json_native.py`) flattens the tree of places into lists that
+//! refer to each other by number; here they are checked once, so that decoding need not.
+
+use super::columns::{ColumnId, Kind};
+use super::members::Members;
+
+pub type PlaceId = usize;
+pub type ReadId = usize;
+
+/// A value in a row, and who wants what of it.
+pub struct Place {
+    pub shape: Shape,
+    /// Columns that hold this value.
+    pub reads: Vec<ReadId>,
+    pub presence: Option<ColumnId>,
+    pub length: Option<ColumnId>,
+    /// Values in this one that are wanted as columns of their own.
+    pub parts: Vec<PlaceId>,
+}
+
+pub enum Shape {
+    Scalar,
+    /// A struct or map: the name of each part.
+    Object(Members),
+    /// The index of each part, ascending.
+    Array(Vec<u32>),
+}
+
+impl Place {
+    /// Is anything wanted but the value itself?
+    pub fn has_parts(&self) -> bool {
+        self.presence.is_some() || self.length.is_some() || !self.parts.is_empty()
+    }
+}
+
+/// How a value becomes that of a column.
+pub enum Read {
+    /// Nobody looks: NULL.
+    Nothing { column: ColumnId },
+    Scalar { column: ColumnId },
+    Struct {
+        column: ColumnId,
+        members: Members,
+        reads: Vec<ReadId>,
+        /// Members that are built, although nobody looks at them here.
+        nulls: Vec<ColumnId>,
+    },
+    List {
+        column: ColumnId,
+        part: ColumnId,
+        /// Elements that are looked at in another way than the rest, ascending.
+        special: Vec<(u32, ReadId)>,
+        rest: ReadId,
+    },
+    Map {
+        column: ColumnId,
+        keys: ColumnId,
+        values: ColumnId,
+        special: Members,
+        special_reads: Vec<ReadId>,
+        rest: ReadId,
+    },
+}
+
+impl Read {
+    pub fn column(&self) -> ColumnId {
+        match self {
+            Read::Nothing { column }
+            | Read::Scalar { column }
+            | Read::Struct { column, .. }
+            | Read::List { column, .. }
+            | Read::Map { column, .. } => *column,
+        }
+    }
+}
+
+pub struct Program {
+    pub kinds: Vec<Kind>,
+    pub reads: Vec<Read>,
+    pub places: Vec<Place>,
+    pub row: PlaceId,
+    /// The columns of the batch.
+    pub outputs: Vec<ColumnId>,
+    /// Seconds east of UTC of times that name no zone; None when it is a region.
+    pub zone: Option<i32>,
+}
+
+impl Program {
+    /// Checks that all numbers refer to something. Parts have greater numbers than what they are
+    /// part of, so no walk goes round in circles.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let later = |id: usize, of: usize, count: usize| {
+            if of < id && id < count { Ok(()) } else { Err("a part does not come after its whole") }
+        };
+        let column = |id: ColumnId| {
+            if id < self.kinds.len() { Ok(()) } else { Err("there is no such column") }
+        };
+        for (id, kind) in self.kinds.iter().enumerate() {
+            let count = self.kinds.len();
+            match kind {
+                Kind::Struct { parts, .. } => {
+                    parts.iter().try_for_each(|part| later(*part, id, count))?;
+                }
+                Kind::List { part } => later(*part, id, count)?,
+                Kind::Map { keys, values } => {
+                    later(*keys, id, count)?;
+                    later(*values, id, count)?;
+                    if self.kinds[*keys] != Kind::Text {
+                        return Err("keys are texts");
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (id, read) in self.reads.iter().enumerate() {
+            let count = self.reads.len();
+            column(read.column())?;
+            let kind = &self.kinds[read.column()];
+            match (read, kind) {
+                (Read::Nothing { .. }, _) => {}
+                (Read::Scalar { .. }, Kind::Struct { .. } | Kind::List { .. } | Kind::Map { .. }) => {
+                    return Err("a scalar is none");
+                }
+                (Read::Scalar { .. }, _) => {}
+                (Read::Struct { members, reads, nulls, .. }, Kind::Struct { parts, .. }) => {
+                    if members.len() != reads.len() || reads.len() + nulls.len() != parts.len() {
+                        return Err("a struct has other members");
+                    }
+                    reads.iter().try_for_each(|read| later(*read, id, count))?;
+                    let written = reads.iter().map(|read| self.reads[*read].column());
+                    let mut written: Vec<ColumnId> = written.chain(nulls.iter().copied()).collect();
+                    let mut parts = parts.clone();
+                    written.sort_unstable();
+                    parts.sort_unstable();
+                    if written != parts {
+                        return Err("a struct has other members");
+                    }
+                }
+                (Read::List { part, special, rest, .. }, Kind::List { part: of }) => {
+                    for read in special.iter().map(|(_, read)| *read).chain([*rest]) {
+                        later(read, id, count)?;
+                        if self.reads[read].column() != *part || part != of {
+                            return Err("a list has other elements");
+                        }
+                    }
+                }
+                (
+                    Read::Map { keys, values, special, special_reads, rest, .. },
+                    Kind::Map { keys: of_keys, values: of_values },
+                ) => {
+                    if special.len() != special_reads.len() || keys != of_keys {
+                        return Err("a map has other keys");
+                    }
+                    for read in special_reads.iter().chain([rest]) {
+                        later(*read, id, count)?;
+                        if self.reads[*read].column() != *values || values != of_values {
+                            return Err("a map has other values");
+                        }
+                    }
+                }
+                _ => return Err("a nested value is of another kind"),
+            }
+        }
+        for (id, place) in self.places.iter().enumerate() {
+            place.parts.iter().try_for_each(|part| later(*part, id, self.places.len()))?;
+            if place.reads.iter().any(|read| *read >= self.reads.len()) {
+                return Err("there is no such read");
+            }
+            let parts = match &place.shape {
+                Shape::Scalar => 0,
+                Shape::Object(members) => members.len(),
+                Shape::Array(indices) => indices.len(),
+            };
+            if parts != place.parts.len() {
+                return Err("a place has other parts");
+            }
+            for id in place.presence.iter().chain(&place.length) {
+                column(*id)?;
+            }
+            if place.presence.is_some_and(|id| self.kinds[id] != Kind::Bool)
+                || place.length.is_some_and(|id| self.kinds[id] != Kind::Int32)
+            {
+                return Err("a presence is a BOOLEAN and a length an INT");
+            }
+        }
+        if !matches!(self.places.get(self.row), Some(Place { shape: Shape::Object(_), .. })) {
+            return Err("a row is an object");
+        }
+        self.outputs.iter().try_for_each(|id| column(*id))
+    }
+}

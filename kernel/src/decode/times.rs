@@ -1,0 +1,146 @@
+//! Dates and times in their common forms. The portable kernel knows all others.
+
+/// What a text is as a value of a type.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found<T> {
+    Value(T),
+    /// It is surely none.
+    Mistyped,
+    /// It may be one in an uncommon form.
+    Unsure,
+}
+
+/// Days since 1970 of `2026-01-31`.
+#[inline]
+pub fn date(text: &[u8]) -> Found<i32> {
+    match text {
+        [day @ .., ] if day.len() == 10 => match days(text) {
+            Some(days) => Found::Value(days as i32),
+            None => odd(text),
+        },
+        _ => odd(text),
+    }
+}
+
+/// Microseconds since 1970 of `2026-01-31T10:20:30.123456+01:00`, without fraction or zone as well.
+#[inline]
+pub fn timestamp(text: &[u8], zone: Option<i32>) -> Found<i64> {
+    match common(text, zone) {
+        Some(micros) => Found::Value(micros),
+        None => odd(text),
+    }
+}
+
+fn common(text: &[u8], zone: Option<i32>) -> Option<i64> {
+    let (second, rest) = text.split_at_checked(19)?;
+    if !matches!(second[10], b' ' | b'T') || second[13] != b':' || second[16] != b':' {
+        return None;
+    }
+    let days = days(&second[..10])?;
+    let hours = two_digits(second[11], second[12])?;
+    let minutes = two_digits(second[14], second[15])?;
+    let seconds = two_digits(second[17], second[18])?;
+    if hours > 23 || minutes > 59 || seconds > 59 {
+        return None;
+    }
+    let mut zone_text = rest;
+    let mut micros = 0;
+    if let [b'.', fraction @ ..] = rest {
+        let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let mut unit = 100_000;
+        for digit in &fraction[..digits.min(6)] {
+            micros += i64::from(digit - b'0') * unit;
+            unit /= 10;
+        }
+        zone_text = &fraction[digits..];
+    }
+    let east = match zone_text {
+        [] => i64::from(zone?),
+        [b'Z'] => 0,
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let (hours, minutes) = (two_digits(*h1, *h2)?, two_digits(*m1, *m2)?);
+            if hours > 17 || minutes > 59 {
+                return None;
+            }
+            let east = i64::from(hours * 3600 + minutes * 60);
+            if *sign == b'-' { -east } else { east }
+        }
+        _ => return None,
+    };
+    let seconds = days * 86_400 + i64::from(hours * 3600 + minutes * 60 + seconds) - east;
+    Some(seconds * 1_000_000 + micros)
+}
+
+/// The years 0 to 9999 in the Gregorian calendar.
+fn days(text: &[u8]) -> Option<i64> {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
+    let year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
+    let (month, day) = (two_digits(m1, m2)?, two_digits(d1, d2)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let longest = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + u32::from(leap),
+        _ => return None,
+    };
+    if day == 0 || day > longest {
+        return None;
+    }
+    // Counted from March on, so that the leap day is the last of its year; 400 years are 146 097
+    // days, and the 1st of March of the year -400 is 865 565 days before 1970.
+    let (year, month) = (i64::from(year), i64::from(month));
+    let (year, month) = if month > 2 { (year + 400, month - 3) } else { (year + 399, month + 9) };
+    let before = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5;
+    Some(before + i64::from(day) - 1 - 865_565)
+}
+
+#[inline(always)]
+fn two_digits(first: u8, second: u8) -> Option<u32> {
+    let (first, second) = (first.wrapping_sub(b'0'), second.wrapping_sub(b'0'));
+    (first < 10 && second < 10).then(|| u32::from(first) * 10 + u32::from(second))
+}
+
+/// Texts that begin with neither a digit, a sign, a space nor the `G` of `GMT` are no dates.
+fn odd<T>(text: &[u8]) -> Found<T> {
+    match text.first() {
+        None => Found::Mistyped,
+        Some(b'G' | b'+' | b'-' | b'0'..=b'9' | 0..=b' ' | 0x7f..) => Found::Unsure,
+        Some(_) => Found::Mistyped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        let read = |text: &str| date(text.as_bytes());
+        assert_eq!(read("1970-01-01"), Found::Value(0));
+        assert_eq!(read("1969-12-31"), Found::Value(-1));
+        assert_eq!(read("2000-03-01"), Found::Value(11_017));
+        assert_eq!(read("2020-02-29"), Found::Value(18_321));
+        assert_eq!(read("0000-02-29"), Found::Value(-719_469));
+        assert_eq!(read("9999-12-31"), Found::Value(2_932_896));
+        for unsure in ["2021-02-29", "2020-13-01", "2020-00-10", "2020-1-1", "2020", "GMT", " 2020-01-01"] {
+            assert_eq!(read(unsure), Found::Unsure, "{unsure}");
+        }
+        for none in ["", "n/a", "[]"] {
+            assert_eq!(read(none), Found::Mistyped, "{none}");
+        }
+    }
+
+    #[test]
+    fn timestamps() {
+        let read = |text: &str| timestamp(text.as_bytes(), Some(0));
+        assert_eq!(read("1970-01-01T00:00:01Z"), Found::Value(1_000_000));
+        assert_eq!(read("1970-01-01 00:00:01.5"), Found::Value(1_500_000));
+        assert_eq!(read("1970-01-01T00:00:00.1234567+00:01"), Found::Value(123_456 - 60_000_000));
+        assert_eq!(read("1969-12-31T23:59:59.9-01:00"), Found::Value(3_599_900_000));
+        for unsure in ["1970-01-01T24:00:00Z", "1970-01-01", "1970-01-01T00:00:00PST", "1970-01-01T00:00:00+18:00"] {
+            assert_eq!(read(unsure), Found::Unsure, "{unsure}");
+        }
+        assert_eq!(timestamp(b"1970-01-01T00:00:00", None), Found::Unsure);
+        assert_eq!(timestamp(b"1970-01-01T00:00:00", Some(3600)), Found::Value(-3_600_000_000));
+    }
+}

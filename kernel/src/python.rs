@@ -1,0 +1,253 @@
+//! The module `narrows_kernel`, as Python sees it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
+use arrow_array::{Array, StructArray};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::decode::columns::Kind;
+use crate::decode::members::Members;
+use crate::decode::program::{Place, Program, Read, Shape};
+use crate::decode::{Decoded, Failure};
+use crate::lines::Lines;
+
+/// Changes when what Python hands over, or gets back, changes.
+const PROTOCOL: u32 = 1;
+
+#[pymodule]
+fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("PROTOCOL", PROTOCOL)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Decoder>()?;
+    module.add_class::<Batch>()
+}
+
+/// Decodes payloads under one projection. Not for two threads at a time.
+#[pyclass]
+struct Decoder {
+    inner: crate::decode::Decoder,
+}
+
+/// What stands between the ends of a payload that is left, in the order of position.
+type LeftLine = (usize, usize, usize, usize);
+
+#[pymethods]
+impl Decoder {
+    /// See `narrows/codecs/json_native.py` for what is in these lists.
+    #[new]
+    fn new(
+        columns: Vec<Bound<'_, PyTuple>>,
+        reads: Vec<Bound<'_, PyTuple>>,
+        places: Vec<Bound<'_, PyTuple>>,
+        outputs: Vec<usize>,
+        zone: Option<i32>,
+    ) -> PyResult<Self> {
+        let program = Program {
+            kinds: columns.iter().map(kind).collect::<PyResult<_>>()?,
+            reads: reads.iter().map(read).collect::<PyResult<_>>()?,
+            places: places.iter().map(place).collect::<PyResult<_>>()?,
+            row: 0,
+            outputs,
+            zone,
+        };
+        let inner = crate::decode::Decoder::new(program).map_err(PyValueError::new_err)?;
+        Ok(Decoder { inner })
+    }
+
+    /// Decodes payloads, each of them bytes.
+    fn decode(&mut self, py: Python<'_>, payloads: Vec<PyBackedBytes>) -> PyResult<Batch> {
+        let inner = &mut self.inner;
+        let decoded = py.detach(|| guarded(|| inner.decode(payloads.iter().map(|p| &**p))))?;
+        Ok(Batch::new(decoded, Vec::new()))
+    }
+
+    /// Decodes the lines in pieces of files: bytes, and from where to where the piece goes.
+    fn decode_lines(
+        &mut self,
+        py: Python<'_>,
+        pieces: Vec<(PyBackedBytes, usize, usize)>,
+    ) -> PyResult<Batch> {
+        let parts = pieces
+            .iter()
+            .map(|(bytes, start, end)| bytes.get(*start..*end))
+            .collect::<Option<Vec<&[u8]>>>()
+            .ok_or_else(|| PyValueError::new_err("a piece goes beyond its bytes"))?;
+        let inner = &mut self.inner;
+        py.detach(|| {
+            let lines = || parts.iter().flat_map(|part| Lines::new(part).map(|(_, line)| line));
+            let decoded = guarded(|| inner.decode(lines()))?;
+            let left = left_lines(&parts, &decoded.left);
+            Ok(Batch::new(decoded, left))
+        })
+    }
+}
+
+/// Where the lines at some positions are: position, piece, start and end in it.
+fn left_lines(parts: &[&[u8]], positions: &[usize]) -> Vec<LeftLine> {
+    let mut found = Vec::with_capacity(positions.len());
+    let mut wanted = positions.iter().copied().peekable();
+    if wanted.peek().is_none() {
+        return found;
+    }
+    let lines = parts.iter().enumerate().flat_map(|(piece, part)| {
+        Lines::new(part).map(move |(start, line)| (piece, start, start + line.len()))
+    });
+    for (position, (piece, start, end)) in lines.enumerate() {
+        if wanted.next_if_eq(&position).is_some() {
+            found.push((position, piece, start, end));
+        }
+    }
+    found
+}
+
+/// No input should make the kernel panic; if one does, Python gets an exception and goes on.
+fn guarded(decode: impl FnOnce() -> Result<Decoded, Failure>) -> PyResult<Decoded> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(Ok(decoded)) => Ok(decoded),
+        Ok(Err(Failure::TooMuch)) => Err(PyOverflowError::new_err("more than a batch can hold")),
+        Ok(Err(Failure::Arrow(error))) => Err(PyRuntimeError::new_err(error.to_string())),
+        Err(_) => Err(PyRuntimeError::new_err("the kernel panicked")),
+    }
+}
+
+/// What was made of some payloads; an Arrow array of structs, too, one for each row.
+#[pyclass(frozen)]
+struct Batch {
+    columns: StructArray,
+    #[pyo3(get)]
+    rows: usize,
+    #[pyo3(get)]
+    payloads: usize,
+    #[pyo3(get)]
+    mistyped: usize,
+    #[pyo3(get)]
+    left: Vec<usize>,
+    #[pyo3(get)]
+    left_lines: Vec<LeftLine>,
+    #[pyo3(get)]
+    unusual: Vec<(usize, usize)>,
+}
+
+impl Batch {
+    fn new(decoded: Decoded, left_lines: Vec<LeftLine>) -> Self {
+        Batch {
+            columns: decoded.columns,
+            rows: decoded.rows,
+            payloads: decoded.payloads,
+            mistyped: decoded.mistyped,
+            left: decoded.left,
+            left_lines,
+            unusual: decoded.unusual,
+        }
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// The Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let _ = requested_schema; // it may be ignored
+        let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) = to_ffi(&self.columns.to_data())
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok((
+            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
+            PyCapsule::new_with_value(py, array, c"arrow_array")?,
+        ))
+    }
+}
+
+// --- from Python's tuples -------------------------------------------------------------------------
+
+fn item<'py, T>(tuple: &Bound<'py, PyTuple>, place: usize) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+    for<'a> <T as FromPyObject<'a, 'py>>::Error: Into<PyErr>,
+{
+    tuple.get_item(place)?.extract::<T>().map_err(Into::into)
+}
+
+fn unknown(what: &str) -> PyErr {
+    PyValueError::new_err(format!("unknown: {what}"))
+}
+
+fn kind(tuple: &Bound<'_, PyTuple>) -> PyResult<Kind> {
+    let name: String = item(tuple, 0)?;
+    Ok(match name.as_str() {
+        "boolean" => Kind::Bool,
+        "tinyint" => Kind::Int8,
+        "smallint" => Kind::Int16,
+        "int" => Kind::Int32,
+        "bigint" => Kind::Int64,
+        "float" => Kind::Float32,
+        "double" => Kind::Float64,
+        "date" => Kind::Date,
+        "timestamp" => Kind::Timestamp,
+        "string" => Kind::Text,
+        "binary" => Kind::Binary,
+        "decimal" => Kind::Decimal { precision: item(tuple, 1)?, scale: item(tuple, 2)? },
+        "struct" => Kind::Struct { names: item(tuple, 1)?, parts: item(tuple, 2)? },
+        "list" => Kind::List { part: item(tuple, 1)? },
+        "map" => Kind::Map { keys: item(tuple, 1)?, values: item(tuple, 2)? },
+        other => return Err(unknown(other)),
+    })
+}
+
+fn members(names: Vec<String>) -> Members {
+    Members::new(names.into_iter().map(|name| name.into_bytes().into_boxed_slice()).collect())
+}
+
+fn read(tuple: &Bound<'_, PyTuple>) -> PyResult<Read> {
+    let name: String = item(tuple, 0)?;
+    let column = item(tuple, 1)?;
+    Ok(match name.as_str() {
+        "nothing" => Read::Nothing { column },
+        "scalar" => Read::Scalar { column },
+        "struct" => Read::Struct {
+            column,
+            members: members(item(tuple, 2)?),
+            reads: item(tuple, 3)?,
+            nulls: item(tuple, 4)?,
+        },
+        "list" => Read::List {
+            column,
+            part: item(tuple, 2)?,
+            special: item(tuple, 3)?,
+            rest: item(tuple, 4)?,
+        },
+        "map" => Read::Map {
+            column,
+            keys: item(tuple, 2)?,
+            values: item(tuple, 3)?,
+            special: members(item(tuple, 4)?),
+            special_reads: item(tuple, 5)?,
+            rest: item(tuple, 6)?,
+        },
+        other => return Err(unknown(other)),
+    })
+}
+
+fn place(tuple: &Bound<'_, PyTuple>) -> PyResult<Place> {
+    let name: String = item(tuple, 0)?;
+    let shape = match name.as_str() {
+        "scalar" => Shape::Scalar,
+        "object" => Shape::Object(members(item(tuple, 1)?)),
+        "array" => Shape::Array(item(tuple, 1)?),
+        other => return Err(unknown(other)),
+    };
+    Ok(Place {
+        shape,
+        parts: item(tuple, 2)?,
+        reads: item(tuple, 3)?,
+        presence: item(tuple, 4)?,
+        length: item(tuple, 5)?,
+    })
+}

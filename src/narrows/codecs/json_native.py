@@ -1,0 +1,162 @@
+"""The native JSON kernel: the module `narrows_kernel`, written in Rust, where it is installed.
+
+It decodes whole batches without the interpreter. Payloads of which it is not sure - what is no
+valid JSON, and values in uncommon forms: a time in `Europe/Paris`, half a surrogate pair - it
+leaves alone, and the portable kernel decodes those. So what is bad, why, and what odd values mean
+is decided in one place, and the two kernels can differ only in what is common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from narrows.codecs.batches import batch_of
+from narrows.codecs.decoder import BadPayload, Decoded, Pieces
+from narrows.codecs.json_decoder import JsonDecoder
+from narrows.codecs.json_native_program import describe
+from narrows.codecs.kernel import load_native
+from narrows.codecs.projection import DecodeProjection
+
+_KEPT_PROGRAMS = 8
+
+
+class NativeJsonDecoder:
+    """Decodes as `JsonDecoder` does, several times as fast. Not for two threads at a time."""
+
+    def __init__(self, zone: str = "UTC") -> None:
+        self._portable = JsonDecoder(zone)
+        fixed = self._portable.zone
+        self._zone = fixed if isinstance(fixed, int) else None
+        self._kernel = load_native()
+        self._programs: list[tuple[DecodeProjection, _Program]] = []
+
+    def decode_with_projection(
+        self, payloads: Sequence[bytes], projection: DecodeProjection
+    ) -> Decoded:
+        program = self._program(projection)
+        try:
+            found = program.decoder.decode(payloads)
+        except OverflowError:  # more than Arrow's offsets can count
+            return self._portable.decode_with_projection(payloads, projection)
+        left = [payloads[position] for position in found.left]
+        return self._decoded(found, program, projection, left)
+
+    def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded:
+        program = self._program(projection)
+        found = program.decoder.decode_lines(pieces)
+        left = []
+        for _, number, start, end in found.left_lines:
+            piece, offset, _ = pieces[number]
+            left.append(piece[offset + start : offset + end])
+        return self._decoded(found, program, projection, left)
+
+    def _decoded(
+        self, found: Any, program: _Program, projection: DecodeProjection, left: list[bytes]
+    ) -> Decoded:
+        batch = program.batch(found)
+        unusual = dict(found.unusual)
+        if not left:
+            positions = _positions(found.payloads, unusual) if unusual else None
+            return Decoded(batch, [], found.mistyped, positions)
+        other = self._portable.decode_with_projection(left, projection)
+        return _merge(found, batch, other)
+
+    def _program(self, projection: DecodeProjection) -> _Program:
+        """The program of a projection; the last few are kept, the most recent one first."""
+        for place, (known, program) in enumerate(self._programs):
+            if known is projection or known == projection:
+                if place:
+                    self._programs.insert(0, self._programs.pop(place))
+                return program
+        program = _Program(projection, self._zone, self._kernel)
+        self._programs.insert(0, (projection, program))
+        del self._programs[_KEPT_PROGRAMS:]
+        return program
+
+
+class _Program:
+    """A projection as the kernel knows it."""
+
+    def __init__(self, projection: DecodeProjection, zone: int | None, kernel: Any) -> None:
+        description = describe(projection)
+        self._projection = projection
+        self._schema = description.schema
+        self.decoder = kernel.Decoder(
+            description.columns,
+            description.reads,
+            description.places,
+            description.outputs,
+            zone,
+        )
+
+    def batch(self, found: Any) -> pa.RecordBatch:
+        if not self._schema:
+            return batch_of(self._projection, (), found.rows)
+        rows = pa.array(found)
+        arrays = [
+            _named(rows.field(place), column.type) for place, column in enumerate(self._schema)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _named(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The array with the names of its type, which the kernel leaves out when it cannot hand them
+    over: C strings end at the first zero."""
+    if array.type == target:
+        return array
+    absent = array.is_null()
+    if pa.types.is_struct(target):
+        members = [_named(array.field(place), m.type) for place, m in enumerate(target)]
+        return pa.StructArray.from_arrays(members, fields=list(target), mask=absent)
+    if pa.types.is_map(target):
+        parts = array.keys, _named(array.items, target.item_type)
+        return pa.MapArray.from_arrays(array.offsets, *parts, type=target, mask=absent)
+    values = _named(array.values, target.value_type)
+    return pa.ListArray.from_arrays(array.offsets, values, type=target, mask=absent)
+
+
+# --- putting together what two kernels decoded ----------------------------------------------------
+
+
+def _positions(payloads: int, unusual: dict[int, int]) -> list[int]:
+    """The position of the payload of each row; unusual ones make another number than one."""
+    return list(
+        chain.from_iterable(
+            (position,) * unusual[position] if position in unusual else (position,)
+            for position in range(payloads)
+        )
+    )
+
+
+def _merge(found: Any, batch: pa.RecordBatch, other: Decoded) -> Decoded:
+    """The rows of both kernels in the order of their payloads."""
+    left: list[int] = found.left
+    rows_of = dict.fromkeys(left, 0)
+    places = other.row_positions
+    for place in range(other.batch.num_rows) if places is None else places:
+        rows_of[left[place]] += 1
+    unusual = dict(found.unusual) | rows_of
+    positions = _positions(found.payloads, unusual)
+    native = iter(range(batch.num_rows))
+    portable = iter(range(batch.num_rows, batch.num_rows + other.batch.num_rows))
+    order = [next(portable if position in rows_of else native) for position in positions]
+    return Decoded(
+        batch=_rearranged(batch, other.batch, order),
+        bad=[BadPayload(left[bad.position], bad.reason) for bad in other.bad],
+        mistyped=found.mistyped + other.mistyped,
+        row_positions=None if all(rows == 1 for rows in unusual.values()) else positions,
+    )
+
+
+def _rearranged(one: pa.RecordBatch, other: pa.RecordBatch, order: list[int]) -> pa.RecordBatch:
+    if not other.num_rows:
+        return one
+    if not one.num_columns:
+        rows = pa.StructArray.from_buffers(pa.struct([]), len(order), [None])
+        return pa.RecordBatch.from_struct_array(rows)
+    both = pa.concat_batches([one, other])
+    return both.take(pa.array(order, pa.int64()))

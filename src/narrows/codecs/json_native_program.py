@@ -1,0 +1,217 @@
+"""A projection as the native kernel wants it: flat lists of tuples that refer to each other.
+
+    columns   ("bigint",), ("decimal", 10, 2), ("struct", names, columns), ("list", column),
+              ("map", keys, values): what is built, parts of other columns included
+    reads     ("scalar", column), ("nothing", column), ("struct", column, names, reads, nulls),
+              ("list", column, part, [(index, read)], rest), ("map", column, keys, values, names,
+              reads, rest): how a value becomes that of a column
+    places    ("object", names, places, reads, presence, length), ("array", indices, ...),
+              ("scalar", None, ...): where values are found; the first is the row
+    outputs   the columns of the batch
+
+Parts come after what they are part of. Several reads may fill one column: elements of a list that
+are looked at in different ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from narrows.codecs.arrow_types import arrow_type
+from narrows.codecs.json_columns import Sink
+from narrows.codecs.json_places import Place, places_of
+from narrows.codecs.projection import DecodeProjection, Key, Step
+from narrows.demand import ALL, NOTHING, Demand, Fields, Items, Keys
+from narrows.errors import InternalError
+from narrows.schema import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    Array,
+    DataType,
+    Decimal,
+    Map,
+    Struct,
+    is_scalar,
+)
+
+_SCALARS = {
+    BIGINT: "bigint",
+    BINARY: "binary",
+    BOOLEAN: "boolean",
+    DATE: "date",
+    DOUBLE: "double",
+    FLOAT: "float",
+    INT: "int",
+    SMALLINT: "smallint",
+    STRING: "string",
+    TIMESTAMP: "timestamp",
+    TINYINT: "tinyint",
+}
+_INDICES = range(2**31)
+"""Where a list can have elements."""
+
+_Tuple = tuple[Any, ...]
+
+
+@dataclass
+class Description:
+    schema: pa.Schema
+    columns: list[_Tuple] = field(default_factory=list)
+    reads: list[_Tuple] = field(default_factory=list)
+    places: list[_Tuple] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+
+
+def describe(projection: DecodeProjection) -> Description:
+    row, sinks = places_of(projection)
+    schema = pa.schema((c.text, arrow_type(c.dtype)) for c in projection.columns)
+    description = Description(schema)
+    describer = _Describer(description)
+    for sink in sinks:
+        description.outputs.append(describer.column(sink))
+    describer.place(row)
+    return description
+
+
+class _Describer:
+    def __init__(self, description: Description) -> None:
+        self._columns = description.columns
+        self._reads = description.reads
+        self._places = description.places
+        self._numbers: dict[int, int] = {}
+
+    def column(self, sink: Sink) -> int:
+        number = len(self._columns)
+        self._numbers[id(sink)] = number
+        self._columns.append(())  # its parts come after it
+        parts = [self.column(part) for part in sink.parts]
+        match sink.dtype:
+            case Struct(members):
+                names = ["" if "\0" in m.name else m.name for m in members]
+                self._columns[number] = ("struct", names, parts)
+            case Array():
+                self._columns[number] = ("list", *parts)
+            case Map():
+                self._columns[number] = ("map", *parts)
+            case Decimal(precision, scale):
+                self._columns[number] = ("decimal", precision, scale)
+            case dtype if dtype in _SCALARS:
+                self._columns[number] = (_SCALARS[dtype],)
+            case dtype:
+                raise InternalError(f"no JSON value is a {dtype}")
+        return number
+
+    def place(self, place: Place) -> int:
+        number = len(self._places)
+        self._places.append(())
+        match place.dtype:
+            case Array():
+                shape = "array"
+                reachable = {s: p for s, p in place.parts.items() if s in _INDICES}
+                steps: list[Any] = sorted(reachable, key=_index)
+                # Those that no list can have are never found.
+                beyond = [s for s in place.parts if s not in reachable]
+                steps += beyond
+                names: Any = [*sorted(reachable, key=_index), *[2**32 - 1] * len(beyond)]
+            case Struct() | Map():
+                shape = "object"
+                steps = list(place.parts)
+                names = [_name(step) for step in steps]
+            case _:
+                shape, steps, names = "scalar", [], None
+        self._places[number] = (
+            shape,
+            names,
+            [self.place(place.parts[step]) for step in steps],
+            [self._read(sink, place.dtype, demand) for sink, demand in place.values],
+            None if place.presence is None else self._numbers[id(place.presence)],
+            None if place.length is None else self._numbers[id(place.length)],
+        )
+        return number
+
+    def _read(self, sink: Sink, dtype: DataType, demand: Demand) -> int:
+        number = len(self._reads)
+        self._reads.append(())
+        column = self._numbers[id(sink)]
+        if demand is NOTHING:
+            self._reads[number] = ("nothing", column)
+        elif is_scalar(dtype):
+            self._reads[number] = ("scalar", column)
+        else:
+            match dtype:
+                case Struct():
+                    self._reads[number] = self._struct(column, sink, dtype, demand)
+                case Array(element):
+                    self._reads[number] = self._list(column, sink, element, demand)
+                case Map(_, value):
+                    self._reads[number] = self._map(column, sink, value, demand)
+        return number
+
+    def _struct(self, column: int, sink: Sink, dtype: Struct, demand: Demand) -> _Tuple:
+        assert isinstance(sink.dtype, Struct)
+        names, reads, nulls = [], [], []
+        for member, part in zip(sink.dtype, sink.parts, strict=True):
+            wanted = _part(demand, member.name)
+            if wanted is NOTHING:
+                nulls.append(self._numbers[id(part)])
+            else:
+                inner = dtype.fields[dtype.ordinal(member.name)].type
+                names.append(member.name)
+                reads.append(self._read(part, inner, wanted))
+        return ("struct", column, names, reads, nulls)
+
+    def _list(self, column: int, sink: Sink, element: DataType, demand: Demand) -> _Tuple:
+        (part,) = sink.parts
+        special = [
+            (index, self._read(part, element, wanted))
+            for index, wanted in sorted(_parts(demand).items())
+            if index in _INDICES
+        ]
+        rest = self._read(part, element, _rest(demand))
+        return ("list", column, self._numbers[id(part)], special, rest)
+
+    def _map(self, column: int, sink: Sink, value: DataType, demand: Demand) -> _Tuple:
+        keys, part = sink.parts
+        special = {k: wanted for k, wanted in _parts(demand).items() if isinstance(k, str)}
+        reads = [self._read(part, value, wanted) for wanted in special.values()]
+        rest = self._read(part, value, _rest(demand))
+        numbers = self._numbers[id(keys)], self._numbers[id(part)]
+        return ("map", column, *numbers, list(special), reads, rest)
+
+
+def _index(step: Step) -> int:
+    assert isinstance(step, int)
+    return step
+
+
+def _name(step: Step) -> str:
+    return str(step.value) if isinstance(step, Key) else str(step)
+
+
+def _part(demand: Demand, name: str) -> Demand:
+    if isinstance(demand, Fields):
+        return demand.at(name)
+    return ALL if demand is ALL else NOTHING
+
+
+def _parts(demand: Demand) -> Mapping[Any, Demand]:
+    return demand.parts if isinstance(demand, (Items, Keys)) else {}
+
+
+def _rest(demand: Demand) -> Demand:
+    if isinstance(demand, (Items, Keys)):
+        return demand.rest
+    return ALL if demand is ALL else NOTHING

@@ -1,0 +1,21 @@
+"""Which kernel decodes, for EXPLAIN VERBOSE: a fact about this machine, not about the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows.codecs.kernel import chosen_kernel
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalDecoder
+
+if TYPE_CHECKING:
+    from narrows.planner import Plan
+
+
+def kernel_of(plan: Plan) -> str | None:
+    """The kernel that decodes JSON, if the plan does."""
+    decodes = any(
+        isinstance(node, PhysicalDecoder) and node.source.format == "json"
+        for node in topological(plan.physical)
+    )
+    return chosen_kernel() if decodes else None

@@ -1,0 +1,12 @@
+"""Goldens do not depend on whether the native kernel is built."""
+
+from __future__ import annotations
+
+import pytest
+
+from narrows.codecs.kernel import PORTABLE, VARIABLE
+
+
+@pytest.fixture(autouse=True)
+def portable_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, PORTABLE)
