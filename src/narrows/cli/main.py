@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -247,6 +248,16 @@ def _plans(catalog: Catalog, query: str | None, pruning: bool) -> list[tuple[str
         return [("", plan(query, catalog, pruning=pruning))]
     names = [pipeline.name for pipeline in catalog.pipelines]
     return [(name, catalog.plan_pipeline(name, pruning=pruning)) for name in names]
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """Measure Narrows against Spark (`--quick` for small data). Needs a checkout of Narrows."""
+    script = Path(__file__).parents[3] / "bench" / "run.py"
+    if not script.exists():
+        print("the benchmarks are not part of the package: run this in a checkout", file=sys.stderr)
+        raise typer.Exit(1)
+    raise typer.Exit(subprocess.run([sys.executable, str(script), *context.args]).returncode)
 
 
 def _explained(plans: list[tuple[str, Plan]], mode: ExplainMode, format: str) -> str:
