@@ -50,8 +50,8 @@ class PhysicalDataSource(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalDecoder(Decoded, UnaryNode):
-    """Turns payloads into columns: those of the projection, and no others.
+class PhysicalReader(Decoded):
+    """Hands decoded columns to Spark: those of the projection, and no others.
 
     It may test rows before it ships them (`filter`), and then ships only what is needed above
     (`ships`; the whole projection where nothing is filtered).
@@ -68,20 +68,30 @@ class PhysicalDecoder(Decoded, UnaryNode):
     def outputs(self) -> Sequence[Column]:
         return decoded_columns(self.source, self.relation, self.shipped)
 
-    def info(self) -> Info:
-        info = {"decoder": self.source.format, **self.schema_info()}
-        if self.filter:
-            info["filter"] = Listing([expression_text(test) for test in self.filter])
-            info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
-        return info
+    def filter_info(self) -> Info:
+        if not self.filter:
+            return {}
+        return {
+            "filter": Listing([expression_text(test) for test in self.filter]),
+            "ships": Listing(row_parts(self.ships, self.source.schema), ", "),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalSharedStream(Decoded):
+class PhysicalDecoder(PhysicalReader, UnaryNode):
+    """Turns payloads into columns."""
+
+    def info(self) -> Info:
+        return {"decoder": self.source.format, **self.schema_info(), **self.filter_info()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalSharedStream(PhysicalReader):
     """Reads what the shared stream's one ingest has decoded for all its pipelines."""
 
     def info(self) -> Info:
-        return {"source": self.source_text, "shared": "true", **self.schema_info()}
+        shared = {"source": self.source_text, "shared": "true"}
+        return {**shared, **self.schema_info(), **self.filter_info()}
 
 
 class PhysicalFilter(Filter):
