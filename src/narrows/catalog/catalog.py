@@ -207,6 +207,13 @@ class Catalog:
                 statement.options["watermark"].key_span,
                 "add `eventtime = '...'`, the column that says when a row happened",
             )
+        if "start_at" in values and values.get("shared") is not True:
+            raise fail(
+                Code.INVALID_OPTION,
+                "only a shared stream has a place where its pipelines begin",
+                statement.options["start_at"].key_span,
+                "add `shared = true`; a regular stream begins with the first file",
+            )
         return Source(
             name=statement.name,
             schema=statement.schema,

@@ -1,8 +1,8 @@
 """A projection out of the columns of a wider one.
 
 A shared stream decodes for the union of its pipelines; what one of them wants may be there in
-another shape: `items[0].x` beside a pipeline that uses `items` as a whole is a leaf of a built list,
-and whether `items` is there can be told from its length.
+another shape: `items[0].x` beside a pipeline that uses `items` as a whole is a leaf of a built
+list, and whether `items` is there can be told from its length.
 
     union's columns                    wanted                  how
     a                                  a                       as it is

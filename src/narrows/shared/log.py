@@ -126,9 +126,7 @@ class SharedLog:
         counts = {**entry.counts, "entries": 1, "segment_bytes": entry.size}
         for name, count in counts.items():
             totals[name] = totals.get(name, 0) + count
-        complete = Entry(
-            entry.number, entry.version, entry.demand, entry.segments, counts, totals
-        )
+        complete = Entry(entry.number, entry.version, entry.demand, entry.segments, counts, totals)
         self._entries.mkdir(parents=True, exist_ok=True)
         if self.segments.is_dir():
             sync_folder(self.segments)

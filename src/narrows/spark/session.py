@@ -20,12 +20,16 @@ from narrows.logical.nodes import DataSink, Decoded, Tail
 from narrows.physical.nodes import PhysicalEncoder
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
-from narrows.spark.compile import compile_plan
+from narrows.shared.registry import EARLIEST, LATEST
+from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
+from narrows.spark.ingest import NarrowsIngest
+from narrows.spark.log_source import NarrowsLog
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.run import Run, read_rows
+from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
@@ -80,9 +84,10 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, tuple[DataFrame, str]] = {}
         self._runs: list[Run] = []
+        self.shared = SharedStreams(self)
         ship_package(spark)
-        spark.dataSource.register(NarrowsSource)
-        spark.dataSource.register(NarrowsSink)
+        for data_source in (NarrowsSource, NarrowsSink, NarrowsIngest, NarrowsLog):
+            spark.dataSource.register(data_source)
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -113,14 +118,28 @@ class Session:
         plan = plan_query(query, self.catalog, pruning=self.pruning)
         return self.compile(plan, streaming=False, pipeline="query")
 
-    def compile(self, plan: Plan, *, streaming: bool, pipeline: str) -> DataFrame:
-        """The data frame of a plan (without its sinks)."""
+    def compile(
+        self,
+        plan: Plan,
+        *,
+        streaming: bool,
+        pipeline: str,
+        open_shared: OpenSource | None = None,
+    ) -> DataFrame:
+        """The data frame of a plan (without its sinks).
+
+        `open_shared` opens shared streams; without it they are read like any other source.
+        """
         root = plan.physical
         while isinstance(root, (Tail, DataSink, PhysicalEncoder)):
             root = root.children[0]
-        return compile_plan(
-            root, lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming)
-        )
+
+        def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
+            if node.source.shared and open_shared is not None:
+                return open_shared(node, spec)
+            return self._open(node, self._placed(node, spec, pipeline), streaming)
+
+        return compile_plan(root, open_source)
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -146,20 +165,25 @@ class Session:
         self._frames[name.casefold()] = (frame, payload)
 
     def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
-        """The specification with its places in the state folder."""
-        source = node.source.name
+        """The specification with the places in the state folder that are this pipeline's."""
+        return replace(
+            self.placed(node.source, spec),
+            statistics=str(self.state.statistics(pipeline, node.source.name).absolute()),
+            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
+        )
+
+    def placed(self, source: Source, spec: ReadSpec) -> ReadSpec:
+        """The specification with what is the same for everybody who reads the source."""
         zone = self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
         return replace(
             spec,
             options={**spec.options, "timezone": zone},
-            dead_letters=str(self.state.dead_letters(source).absolute()),
-            statistics=str(self.state.statistics(pipeline, source).absolute()),
-            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
-            partitions=self._parallelism,
+            dead_letters=str(self.state.dead_letters(source.name).absolute()),
+            partitions=self.parallelism,
         )
 
     @property
-    def _parallelism(self) -> int:
+    def parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
     def _open(self, node: Decoded, spec: ReadSpec, streaming: bool) -> DataFrame:
@@ -187,11 +211,33 @@ class Session:
 
     # --- pipelines --------------------------------------------------------------------------------
 
-    def start(self, *pipelines: str, once: bool = False, trigger: str = "1 second") -> Run:
-        """Starts pipelines: on what is there now (`once`), or until they are stopped."""
+    def start(
+        self,
+        *pipelines: str,
+        once: bool = False,
+        trigger: str = "1 second",
+        start_at: str | None = None,
+        ready_timeout: float = READY_SECONDS,
+    ) -> Run:
+        """Starts pipelines: on what is there now (`once`), or until they are stopped.
+
+        `start_at` is where a new pipeline begins on a shared stream: `latest`, or `earliest` for
+        what is still there; what the stream says is the default. Its stream must have begun to
+        decode what it needs within `ready_timeout` seconds.
+        """
         names = [self.catalog.pipeline(name).name for name in pipelines]
+        if start_at not in (None, LATEST, EARLIEST):
+            message = f"`start_at` is one of {LATEST}, {EARLIEST}, not `{start_at}`"
+            raise fail(Code.INVALID_OPTION, message)
         self.state.lock()
-        run = Run(self, names, once=once, trigger=trigger)
+        run = Run(
+            self,
+            names,
+            once=once,
+            trigger=trigger,
+            start_at=start_at,
+            ready_timeout=ready_timeout,
+        )
         self._runs.append(run)
         return run
 
@@ -213,6 +259,7 @@ class Session:
         """Stops what runs, and Spark if it is ours."""
         for run in self._runs:
             run.stop()
+        self.shared.close()
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()
