@@ -102,10 +102,12 @@ class Registry:
         *,
         clock: Callable[[], float] = time.time,
         lease: float = LEASE_SECONDS,
+        owner: str | None = None,
     ) -> None:
         self._folder = Path(folder)
         self._clock = clock
         self._lease = lease
+        self._owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._log = SharedLog(folder)
 
     # --- consumers --------------------------------------------------------------------------------
@@ -119,10 +121,13 @@ class Registry:
             for name, demand in demands.items():
                 known = state.positions.get(name)
                 position = self._first_position(state.applied, demand, known, start_at)
-                missed = position - known if known is not None else 0
-                found[name] = Registered(position, missed)
+                if known is None:
+                    found[name] = Registered(position)
+                else:  # never back: it may have begun after an entry that was still under way
+                    position = max(position, known)
+                    found[name] = Registered(position, missed=position - known)
             consumers = {
-                name: Consumer(demands[name], found[name].position, _owner(), self._alive_until)
+                name: Consumer(demands[name], found[name].position, self._owner, self._alive_until)
                 for name in demands
             }
             state.consumers = {**state.consumers, **consumers}
@@ -286,10 +291,6 @@ class _Changing:
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self.applied, self.consumers, self.positions, self.definition)
-
-
-def _owner() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _is_alive(owner: str) -> bool:
