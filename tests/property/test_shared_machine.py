@@ -1,4 +1,4 @@
-"""A shared stream without Spark: consumers come and go, everything crashes, nobody sees a difference.
+"""A shared stream without Spark: consumers come and go, everything crashes, nobody notices.
 
 The machine plays the ingest in the steps in which it can be interrupted, and compares what every
 consumer reads with what it would have decoded by itself.

@@ -90,7 +90,7 @@ class Catalog:
             case Show(kind=kind):
                 return show(self._of_kind(kind).values(), kind)
             case Describe():
-                return describe(self._described(statement))
+                return describe(self.described(statement))
             case Explain():
                 return self._explain(statement)
             case _:
@@ -278,7 +278,8 @@ class Catalog:
             return any(table.name.casefold() == used.name.casefold() for table in tables)
         return False
 
-    def _described(self, statement: Describe) -> CatalogObject:
+    def described(self, statement: Describe) -> CatalogObject:
+        """What a DESCRIBE means."""
         name = Name(statement.name, statement.name_span)
         if statement.kind is not None:
             return _find(self._of_kind(statement.kind), statement.kind.value, name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand
-from narrows.demand_text import row_parts
+from narrows.demand_text import leaves_text, row_parts
 from narrows.expression_text import expression_text
 from narrows.expressions import Column, Expr
 from narrows.logical.nodes import (
@@ -86,8 +86,39 @@ class PhysicalDecoder(PhysicalReader, UnaryNode):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalIngest(Node):
+    """Decodes a shared stream once for all its pipelines. It runs by itself: no plan contains it,
+    EXPLAIN shows it below those who read what it decodes.
+    """
+
+    source: Source
+    applied: Demand | None = None
+    """What it decodes at the moment; None when it is not known whether it runs."""
+    version: int = 0
+
+    @property
+    def explained(self) -> tuple[Node, ...]:
+        return (PhysicalDataSource(source=self.source),)
+
+    def info(self) -> Info:
+        info: dict[str, str | Listing] = {"decoder": self.source.format, "shared": "true"}
+        if self.applied is None:
+            return {**info, "decodes": "what its running pipelines need together"}
+        schema = self.source.schema
+        info["version"] = str(self.version)
+        info["decoding_columns"] = Listing(row_parts(self.applied, schema), ", ")
+        return {**info, "decodes": leaves_text(self.applied, schema)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalSharedStream(PhysicalReader):
     """Reads what the shared stream's one ingest has decoded for all its pipelines."""
+
+    ingest: PhysicalIngest | None = None
+
+    @property
+    def explained(self) -> tuple[Node, ...]:
+        return (self.ingest or PhysicalIngest(source=self.source),)
 
     def info(self) -> Info:
         shared = {"source": self.source_text, "shared": "true"}

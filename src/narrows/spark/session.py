@@ -12,14 +12,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.catalog.catalog import Answer, Catalog
+from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
-from narrows.errors import Code, NarrowsError, fail
+from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.files.listing import list_files
-from narrows.logical.nodes import DataSink, Decoded, Tail
-from narrows.physical.nodes import PhysicalEncoder
+from narrows.logical.nodes import DataSink, Decoded, Node, Tail
+from narrows.logical.walk import transform_up
+from narrows.physical.nodes import PhysicalEncoder, PhysicalSharedStream
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
+from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
@@ -35,7 +38,8 @@ from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
 from narrows.sql.parse import parse, parse_query
-from narrows.sql.statements import Query, Select, Start, Statement, Stop
+from narrows.sql.scope import Name
+from narrows.sql.statements import Describe, Explain, Query, Select, Start, Statement, Stop
 from narrows.sql.types import read_schema
 
 DATAFRAME = "dataframe"
@@ -107,8 +111,48 @@ class Session:
             case Stop(pipelines=pipelines):
                 self.stop(*(name for name, _ in pipelines))
                 return None
+            case Explain(shared_stream=(name, span)):
+                return self._shared_info(name, span).explain()
+            case Explain(pipeline=(name, span), mode=mode):
+                plan = self.catalog.plan_pipeline(self.catalog.pipeline(name, span).name)
+                return self._with_ingest(plan).explain(mode)
+            case Describe(name=name) if self._is_shared(statement):
+                info = self._shared_info(name, statement.name_span)
+                described = self.catalog.execute_statement(statement)
+                assert isinstance(described, Rows)
+                return Rows(described.columns, (*described.rows, *info.rows()))
             case _:
                 return self.catalog.execute_statement(statement)
+
+    # --- shared streams ---------------------------------------------------------------------------
+
+    def shared_stream(self, name: str) -> SharedStreamInfo:
+        """What is decoded of a shared stream at the moment, and for whom."""
+        return self._shared_info(name, None)
+
+    def _shared_info(self, name: str, span: Span | None) -> SharedStreamInfo:
+        source = self.catalog.find_source(Name(name, span))
+        if not source.shared:
+            hint = "declare it with `shared = true`"
+            raise fail(Code.NOT_SUPPORTED, f"`{source.name}` is not a shared stream", span, hint)
+        return shared_stream_info(source, self.state.shared(source.name))
+
+    def _is_shared(self, statement: Describe) -> bool:
+        described = self.catalog.described(statement)
+        return isinstance(described, Source) and described.shared
+
+    def _with_ingest(self, plan: Plan) -> Plan:
+        """The plan, with what the shared streams below it decode at the moment."""
+
+        def show(node: Node) -> Node | None:
+            if not isinstance(node, PhysicalSharedStream):
+                return None
+            info = shared_stream_info(node.source, self.state.shared(node.source.name))
+            return replace(node, ingest=info.ingest if info.version else None)
+
+        return replace(plan, physical=transform_up(plan.physical, show) or plan.physical)
+
+    # --- queries ----------------------------------------------------------------------------------
 
     def query(self, sql: str) -> DataFrame:
         """The rows of a query over what is there now, as a data frame."""
