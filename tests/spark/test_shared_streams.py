@@ -100,3 +100,92 @@ def test_two_pipelines_with_disjoint_columns(bench: Bench) -> None:
     assert bench.output("q") == ordered(expected)
     counts = run.progress["p"]["shared"]["s"]
     assert (counts["payloads"], counts["rows_decoded"], counts["lag"]) == (30, 30, 0)
+
+
+def columns(bench: Bench) -> list[str]:
+    return bench.session.shared_stream("s").decoding_columns
+
+
+def test_the_union_follows_whoever_is_running(bench: Bench) -> None:
+    session = bench.session
+    bench.pipeline("p", "SELECT a FROM s")
+    bench.pipeline("q", "SELECT c FROM s")
+    bench.pipeline("star", "SELECT * FROM s")
+    bench.put(3)
+    p = session.start("p", trigger=FAST)
+    wait_for(lambda: len(bench.output("p")) == 3)
+    assert columns(bench) == ["a"]
+    version = session.shared_stream("s").version
+
+    # C joins: its first row has c, and A misses nothing.
+    q = session.start("q", trigger=FAST)
+    assert columns(bench) == ["a", "c"]
+    assert session.shared_stream("s").version == version + 1
+    bench.put(4)
+    wait_for(lambda: len(bench.output("p")) == 7 and len(bench.output("q")) == 4)
+    assert [row["c"] for row in bench.output("q")] == ["c3", "c4", "c5", "c6"]
+
+    # Everything is decoded while somebody takes everything, and EXPLAIN says who.
+    star = session.start("star", trigger=FAST)
+    assert columns(bench) == ["a", "c", "d", "b{k, items[struct{x, y}]}"]
+    (text,) = session.execute("EXPLAIN SHARED STREAM s")
+    assert isinstance(text, str)
+    lines = text.splitlines()
+    assert lines[0] == "Shared Stream s"
+    assert (
+        "decoding_columns=[a, c, d, b{k, items[struct{x, y}]}], decodes=6 of 6 leaves" in lines[2]
+    )
+    assert "├─p" in lines[3]
+    assert "shared_required_schema=[a], decodes=1 of 6 leaves" in lines[3]
+    assert "└─star" in lines[5]
+    assert "forces=ALL" in lines[5]
+    (text,) = session.execute("EXPLAIN PIPELINE p")
+    assert "PhysicalIngest" in str(text)
+    assert f"version={version + 2}" in str(text)
+    (described,) = session.execute("DESCRIBE STREAM s")
+    assert ("consumers", "p, q, star") in described.rows  # type: ignore[union-attr]
+    bench.put(2)
+    wait_for(lambda: len(bench.output("star")) == 2)
+    assert bench.output("star") == ordered([document(7), document(8)])
+
+    star.stop()
+    wait_for(lambda: columns(bench) == ["a", "c"])
+    q.stop()
+    wait_for(lambda: columns(bench) == ["a"])
+    p.stop()
+    assert session.shared_stream("s").consumers == ()
+    assert p.status == {"p": "stopped"}
+
+    # The last one has left; the first comes back, and goes on where it was.
+    bench.put(5)
+    p = session.start("p", trigger=FAST)
+    wait_for(lambda: len(bench.output("p")) == 14)
+    p.stop()
+    assert sorted(row["a"] for row in bench.output("p")) == list(range(14))
+    assert p.progress["p"]["shared"]["s"]["missed"] == 0
+
+
+def test_pipelines_with_a_query_of_their_own(bench: Bench) -> None:
+    """Those that keep state, or read something beside the stream."""
+    session = bench.session
+    (bench.folder / "names").mkdir()
+    (bench.folder / "names" / "n.json").write_text('{"k": 1, "name": "one"}\n{"k": 2}\n')
+    session.execute(
+        f"CREATE TABLE names (k BIGINT, name STRING)"
+        f" WITH (connector = 'file', path = '{bench.folder}/names')"
+    )
+    bench.pipeline("p", "SELECT a FROM s")
+    bench.pipeline("named", "SELECT s.a, n.name FROM s JOIN names n ON s.a = n.k")
+    # Rows of one run meet rows of another: that is state, and it must be there after a restart.
+    bench.pipeline("pairs", "SELECT x.a, y.c FROM s x JOIN s y ON x.a = y.a + 10 WHERE y.d > 0")
+    bench.put(12)
+    run = bench.once("p", "named", "pairs")
+    assert len(bench.output("p")) == 12
+    assert bench.output("named") == ordered([{"a": 1, "name": "one"}, {"a": 2, "name": None}])
+    assert bench.output("pairs") == [{"a": 11, "c": "c1"}]
+    assert run.progress["pairs"]["shared"]["s"]["alone"] is True
+    assert session.shared_stream("s").consumers == ()
+    bench.put(3)
+    bench.once("p", "pairs")
+    assert len(bench.output("p")) == 15
+    assert bench.output("pairs") == [{"a": 10 + i, "c": f"c{i}"} for i in range(1, 5)]

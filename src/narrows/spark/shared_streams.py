@@ -123,11 +123,15 @@ class SharedQuery:
     def fail(self, error: BaseException) -> None:
         self._failure = self._failure or error
 
-    def end(self) -> None:
+    def halt(self) -> None:
+        """Reads no further."""
         if self.member is not None:
             self.member.leaving = True
         elif self._query is not None:
             self._query.stop()
+
+    def end(self) -> None:
+        """Tells whoever waits."""
         self._ended.set()
 
     def _run(self) -> None:
@@ -244,11 +248,12 @@ class SharedStreams:
     def ended(self, query: SharedQuery) -> None:
         """A pipeline has come to its end: the streams need not decode for it any more."""
         with self._lock:
-            query.end()
+            query.halt()
             if query in self._queries:
                 self._queries.remove(query)
                 for read in query.reads:
                     read.stream.unregister(read.consumer)
+            query.end()
 
     def close(self) -> None:
         """Stops what still runs."""
@@ -265,6 +270,9 @@ class SharedStreams:
             self._thread.start()
 
     def _run(self) -> None:
+        # Spark finds Python data sources by the session of the thread that starts a query, and
+        # this is what makes ours the session of this thread.
+        self.session.spark.createDataFrame([], "nothing INT")
         pause = threading.Event()
         while self._tend():
             pause.wait(_LOOK_SECONDS)
