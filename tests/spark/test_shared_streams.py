@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.files.file_log import FileLog
+from narrows.spark.dead_letters import read_dead_letters
 
 SCHEMA = (
     "a BIGINT, c STRING, d DOUBLE, b STRUCT<k: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>"
@@ -189,3 +191,115 @@ def test_pipelines_with_a_query_of_their_own(bench: Bench) -> None:
     bench.once("p", "pairs")
     assert len(bench.output("p")) == 15
     assert bench.output("pairs") == [{"a": 10 + i, "c": f"c{i}"} for i in range(1, 5)]
+
+
+def test_joins_and_leaves_while_rows_flow(bench: Bench) -> None:
+    """Every consumer has the rows of its own life, all of them and each once, without a gap."""
+    bench.session.close()
+    bench.session = bench.connect(", max_files_per_trigger = 4")
+    projections = ("a, c", "a, d", "a, b->k AS k", "a, size(b->items) AS n", "a, b->items[3] AS i")
+    bench.pipeline("base", "SELECT a FROM s")
+    base = bench.session.start("base", trigger=FAST)
+    runs = []
+    for number in range(10):
+        for _ in range(10):
+            bench.put(1000)
+        name = bench.pipeline(f"p{number}", f"SELECT {projections[number % 5]} FROM s")
+        runs.append((name, bench.session.start(name, trigger=FAST)))
+        bench.put(10)
+        if number >= 3:  # up to four at a time
+            leaver, run = runs[number - 3]
+            wait_for(lambda leaver=leaver: bench.output(leaver))  # type: ignore[misc]
+            run.stop()
+    wait_for(lambda: len(bench.output("base")) == bench.written, seconds=120)
+    for _, run in runs:
+        run.stop()
+    base.stop()
+    assert bench.written > 100_000
+    assert sorted(row["a"] for row in bench.output("base")) == list(range(bench.written))
+    for name, run in runs:
+        shared = run.progress[name]["shared"]["s"]
+        entries = FileLog(bench.folder / "state" / "shared" / "s" / "files").entries(
+            after=shared["first"] - 1, upto=shared["position"]
+        )
+        lines = [line for entry in entries for line in Path(entry.path).read_text().splitlines()]
+        columns = list(bench.output(name)[0])
+        expected = [_projected(json.loads(line), columns) for line in lines]
+        assert bench.output(name) == ordered(expected), name
+    retained = bench.session.shared_stream("s").retained
+    assert retained == 1  # all that everybody has passed is gone
+
+
+def _projected(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    b = row["b"] or {"k": None, "items": []}
+    more = {
+        "k": b["k"],
+        "n": len(b["items"]) if row["b"] else None,
+        "i": b["items"][3] if len(b["items"]) > 3 else None,
+    }
+    return {name: {**row, **more}[name] for name in columns}
+
+
+def test_who_fails_and_who_is_slow_hold_back_nobody(bench: Bench) -> None:
+    bench.pipeline("fine", "SELECT a FROM s")
+    bench.pipeline("bad", "SELECT a, assert_true(a < 10) AS t FROM s")
+    loop = "aggregate(sequence(1, 200000), 0L, (acc, v) -> acc + v * a % 7)"
+    bench.pipeline("slow", f"SELECT a, {loop} AS s FROM s")
+    bench.put(10)
+    run = bench.session.start("fine", "bad", "slow", trigger=FAST)
+    wait_for(lambda: all(len(bench.output(name)) == 10 for name in ("fine", "bad", "slow")))
+    bench.put(200)
+    wait_for(lambda: run.status["bad"] == "failed")
+    for count in range(3):
+        bench.put(1)
+        wait_for(lambda count=count: len(bench.output("fine")) == 211 + count)  # type: ignore[misc]
+    assert len(bench.output("slow")) < 213
+    assert run.status == {"fine": "running", "bad": "failed", "slow": "running"}
+    assert "assert" in str(run.progress["bad"]["error"])
+    wait_for(lambda: len(bench.output("slow")) == 213, seconds=180)
+    assert [c.name for c in bench.session.shared_stream("s").consumers] == ["fine", "slow"]
+    run.stop()
+    assert len(bench.output("bad")) == 10
+
+
+def test_what_cannot_begin_leaves_nothing_behind(bench: Bench) -> None:
+    bench.pipeline("p", "SELECT a FROM s")
+    with pytest.raises(narrows.NarrowsError) as caught:
+        bench.session.start("p", ready_timeout=0)
+    assert caught.value.code == "not_ready"
+    assert bench.session.shared_stream("s").consumers == ()
+    assert not bench.spark.streams.active
+    with pytest.raises(narrows.NarrowsError, match="is one of latest, earliest"):
+        bench.session.start("p", start_at="yesterday")
+    with pytest.raises(narrows.NarrowsError, match="no pipeline is called"):
+        bench.session.start("p", "nobody")
+
+
+def test_bad_payloads_and_missing_segments(bench: Bench) -> None:
+    bench.pipeline("p", "SELECT a FROM s")
+    bench.pipeline("q", "SELECT a, a + 1 AS b FROM s")
+    (bench.folder / "in" / "0.json").write_text('{"a": 1}\n{"a": \n{"a": 2}\n')
+    run = bench.once("p", "q")
+    assert [row["a"] for row in bench.output("p")] == [1, 2]
+    assert len(list(read_dead_letters(bench.session.state.dead_letters("s")))) == 1
+    counts = run.progress["p"]["shared"]["s"]
+    assert (counts["payloads"], counts["bad"], counts["rows_decoded"]) == (3, 1, 2)
+
+    # The newest entry is kept: a pipeline that has never run may begin with it, if it is whole.
+    bench.pipeline("r", "SELECT a, a + 2 AS b FROM s")
+    bench.once("r", start_at="earliest")
+    assert [row["b"] for row in bench.output("r")] == [3, 4]
+    for segment in (bench.folder / "state" / "shared" / "s" / "segments").iterdir():
+        segment.unlink()
+    bench.pipeline("t", "SELECT a, a + 3 AS b FROM s")
+    with pytest.raises(narrows.NarrowsError, match="segment of a shared stream cannot be read"):
+        bench.once("t", start_at="earliest")
+    assert bench.output("t") == []
+
+    bench.session.close()
+    bench.session = bench.connect(", on_error = 'fail'")
+    bench.pipeline("p", "SELECT a FROM s")
+    (bench.folder / "in" / "1.json").write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(narrows.NarrowsError, match=r"1\.json, byte 9"):
+        bench.once("p")
+    assert len(bench.output("p")) == 2

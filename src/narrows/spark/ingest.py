@@ -30,11 +30,11 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from narrows.codecs.projection import DecodeProjection
-from narrows.demand import Demand
+from narrows.demand import NOTHING, Demand
 from narrows.demand_json import demand_from_json, demand_to_json
 from narrows.errors import InternalError
 from narrows.files.ranges import FileRange
-from narrows.shared.log import Entry, SharedLog
+from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import Registry
 from narrows.shared.segments import Segment, SegmentWriter
 from narrows.spark.read_partition import read_partition
@@ -125,6 +125,9 @@ class _IngestReader(FileStreamReader):
     def _plan(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         number = end["entry"]
         log = SharedLog(self._ingest.folder)
+        if number == EMPTY:
+            # Spark begins a query with a batch, also when there is nothing to read.
+            return [_Part(EMPTY, 0, NOTHING, ())]
         if log.has(number):
             entry = log.entry(number)
             return [_Part(number, entry.version, entry.demand, ())]
@@ -174,7 +177,7 @@ class _EntryWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         said = _said(messages)
-        if said:
+        if said and said[0]["number"] != EMPTY:
             SharedLog(self._folder).publish(_entry(said))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
