@@ -44,6 +44,8 @@ _RESULT = "member STRING, written BINARY, seconds DOUBLE"
 _PATIENCE_SECONDS = 30.0
 _SLOWEST_BYTES_PER_SECOND = 2e6
 """A job of the common lane is given so long, and a second more for so many bytes it has to read."""
+_PARTITION_BYTES = 16 << 20
+"""So many bytes of segments are worth a task of their own."""
 _SLOW_SECONDS = 3.0
 _SLOW_FACTOR = 5.0
 """A member is slow when its share of a job takes longer than this, and than so many times the
@@ -56,8 +58,9 @@ class Member:
 
     name: str
     write: WriteSpec
-    rows: DataFrame
-    """Its rows, as its sinks take them, of the entries that its task file names."""
+    rows: Callable[[int], DataFrame]
+    """Its rows, as its sinks take them, of the entries that its task file names; in so many
+    partitions."""
     tasks: Path
     position: int = -1
     on_failure: Callable[[Member, BaseException], None] = lambda member, error: None
@@ -66,25 +69,24 @@ class Member:
         self.leaving = False
         self.gone = threading.Event()
 
-    def result(self) -> DataFrame:
+    def result(self, partitions: int) -> DataFrame:
         """One row for each task: what it wrote."""
-        return self.rows.mapInArrow(_writer(self.name, self.write), _RESULT)
+        return self.rows(partitions).mapInArrow(_writer(self.name, self.write), _RESULT)
 
 
-def member_source(spark: SparkSession, log: LogSpec, tasks: Path) -> DataFrame:
+def member_source(spark: SparkSession, log: LogSpec, tasks: Path, partitions: int) -> DataFrame:
     """The rows of the entries that the task file names when the frame is run."""
-    partitions = log.read.partitions
     numbers = spark.range(0, partitions, 1, partitions)
-    return numbers.mapInArrow(_reader(log, str(tasks)), shipped_schema(log.read))
+    return numbers.mapInArrow(_reader(log, str(tasks), partitions), shipped_schema(log.read))
 
 
 def _reader(
-    log: LogSpec, tasks: str
+    log: LogSpec, tasks: str, partitions: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         after, upto = json.loads(Path(tasks).read_text("utf-8"))
         entries = SharedLog(log.folder).entries(after, upto)
-        packed = shares(entries, log.read.partitions)
+        packed = shares(entries, partitions)
         for batch in batches:
             for partition in batch.column(0).to_pylist():
                 yield from read_entries(log, packed[partition])
@@ -119,8 +121,9 @@ class Lane(threading.Thread):
         self.alone = alone
         self.deadline: float | None = None
         """When the job that runs has taken too long."""
-        self.overdue = False
-        self._frame: tuple[tuple[str, ...], DataFrame] | None = None
+        self._frames: dict[int, DataFrame] = {}
+        """The job for these members, by the number of partitions that each of them has."""
+        self._framed: tuple[str, ...] = ()
         self._pause = threading.Event()
 
     @property
@@ -150,8 +153,11 @@ class Lane(threading.Thread):
                 replacing = member.tasks.with_suffix(".new")
                 replacing.write_text(task, "utf-8")
                 replacing.replace(member.tasks)
-            self._limit(due, until)
-            results = self._result(due).collect()
+            sizes = [self._size(member, until[member.name]) for member in due]
+            if not self.alone:
+                patience = _PATIENCE_SECONDS + sum(sizes) / _SLOWEST_BYTES_PER_SECOND
+                self.deadline = time.monotonic() + patience
+            results = self._result(due, sizes).collect()
         except Exception as error:
             self._failed(due, error)
             return
@@ -172,27 +178,21 @@ class Lane(threading.Thread):
             seconds[row["member"]] += row["seconds"]
         self._group.judge(self, {m.name: seconds[m.name] for m in done})
 
-    def _result(self, due: Sequence[Member]) -> DataFrame:
+    def _result(self, due: Sequence[Member], sizes: Sequence[int]) -> DataFrame:
         names = tuple(member.name for member in due)
-        if self._frame is None or self._frame[0] != names:
-            frame = reduce(DataFrame.unionAll, [member.result() for member in due])
-            if self.alone:
-                # Whoever is slow may have half of the cores, not all of them.
-                frame = frame.coalesce(self._group.half)
-            self._frame = names, frame
+        if self._framed != names:
+            self._frames, self._framed = {}, names
+        # Whoever is alone may have half of the cores, not all of them: it may be slow.
+        most = max(1, self._group.parallelism // 2) if self.alone else self._group.parallelism
+        partitions = max(1, min(most, -(-max(sizes) // _PARTITION_BYTES)))
+        if partitions not in self._frames:
+            results = [member.result(partitions) for member in due]
+            self._frames[partitions] = reduce(DataFrame.unionAll, results)
         # Selecting makes a query of its own: `current_timestamp()` is that of this job.
-        return self._frame[1].select("*")
+        return self._frames[partitions].select("*")
 
-    def _limit(self, due: Sequence[Member], until: dict[str, int]) -> None:
-        self.overdue = False
-        if self.alone:
-            return
-        size = 0
-        for member in due:
-            entries = self._group.log.entries(member.position, until[member.name])
-            size += sum(entry.size for entry in entries)
-        patience = _PATIENCE_SECONDS + size / _SLOWEST_BYTES_PER_SECOND
-        self.deadline = time.monotonic() + patience
+    def _size(self, member: Member, until: int) -> int:
+        return sum(entry.size for entry in self._group.log.entries(member.position, until))
 
     def _publish(self, member: Member, written: Sequence[Written]) -> bool:
         if member.gone.is_set():  # nobody wanted to wait for it
@@ -226,7 +226,7 @@ class Group:
         parallelism: int,
     ) -> None:
         self.spark = spark
-        self.half = max(1, parallelism // 2)
+        self.parallelism = parallelism
         self.log = log
         self.advance = advance
         self.lock = threading.RLock()
@@ -267,7 +267,7 @@ class Group:
                 if lane.deadline is not None and time.monotonic() > lane.deadline
             ]
         for lane in late:
-            lane.deadline, lane.overdue = None, True
+            lane.deadline = None
             self.spark.interruptTag(lane.tag)
 
     # --- what lanes say ---------------------------------------------------------------------------

@@ -73,11 +73,16 @@ def shared_query(
         tasks = read.stream.folder / "tasks" / f"{pipeline}.json"
         tasks.parent.mkdir(parents=True, exist_ok=True)
 
-        def open_member(node: Decoded, spec: ReadSpec) -> DataFrame:
-            return member_source(session.spark, log_spec(node, spec), tasks)
+        def rows(partitions: int) -> DataFrame:
+            def open_member(node: Decoded, spec: ReadSpec) -> DataFrame:
+                return member_source(session.spark, log_spec(node, spec), tasks, partitions)
 
-        frame = session.compile(plan, streaming=True, pipeline=pipeline, open_shared=open_member)
-        member = Member(pipeline, write, for_sinks(frame), tasks)
+            return for_sinks(
+                session.compile(plan, streaming=True, pipeline=pipeline, open_shared=open_member)
+            )
+
+        rows(1)  # what Spark will not take is said before anything starts
+        member = Member(pipeline, write, rows, tasks)
         return SharedQuery(session.shared, pipeline, [read], member=member)
 
     def open_log(node: Decoded, spec: ReadSpec) -> DataFrame:
