@@ -40,7 +40,7 @@ from narrows.logical.nodes import (
     StatefulFunction,
 )
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalDecoder
+from narrows.physical.nodes import PhysicalReader
 from narrows.schema import STRING
 
 Value = Any
@@ -370,7 +370,7 @@ def _rows(node: Node, documents: Documents) -> list[Row]:
 def _decoded(node: Decoded, documents: Sequence[Document]) -> list[Row]:
     names = node.source.schema.names
     rows = [_made(node.relation.id, [row.get(name) for name in names]) for row in documents]
-    if not isinstance(node, PhysicalDecoder):
+    if not isinstance(node, PhysicalReader):
         return rows
     kept = [
         cut_row(document, node.shipped)

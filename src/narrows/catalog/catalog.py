@@ -96,7 +96,7 @@ class Catalog:
             case Show(kind=kind):
                 return show(self._of_kind(kind).values(), kind)
             case Describe():
-                return describe(self._described(statement))
+                return describe(self.described(statement))
             case Explain():
                 return self._explain(statement)
             case Set():
@@ -215,6 +215,13 @@ class Catalog:
                 statement.options["watermark"].key_span,
                 "add `eventtime = '...'`, the column that says when a row happened",
             )
+        if "start_at" in values and values.get("shared") is not True:
+            raise fail(
+                Code.INVALID_OPTION,
+                "only a shared stream has a place where its pipelines begin",
+                statement.options["start_at"].key_span,
+                "add `shared = true`; a regular stream begins with the first file",
+            )
         return Source(
             name=statement.name,
             schema=statement.schema,
@@ -279,7 +286,8 @@ class Catalog:
             return any(table.name.casefold() == used.name.casefold() for table in tables)
         return False
 
-    def _described(self, statement: Describe) -> CatalogObject:
+    def described(self, statement: Describe) -> CatalogObject:
+        """What a DESCRIBE means."""
         name = Name(statement.name, statement.name_span)
         if statement.kind is not None:
             return _find(self._of_kind(statement.kind), statement.kind.value, name)

@@ -46,7 +46,11 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
 
 def section(title: str, root: Node) -> str:
     """A titled plan."""
-    rows = list(_rows(number(root), "", ""))
+    return tree_section(title, number(root))
+
+
+def tree_section(title: str, root: ExplainNode) -> str:
+    rows = list(_rows(root, "", ""))
     width = max(len(name) for name, _ in rows) + 3
     lines = [title, f"- {'id'.ljust(width)}| info"]
     lines.extend(f"  {name.ljust(width)}| {info}".rstrip() for name, info in rows)

@@ -16,11 +16,11 @@ from enum import Enum
 from typing import NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
-from narrows.demand import ALL, Demand, Fields, count_demanded_leaves
-from narrows.demand_text import row_parts
+from narrows.demand import ALL, Demand, Fields
+from narrows.demand_text import leaves_text, row_parts
 from narrows.expression_text import expression_text, sort_key_text
 from narrows.expressions import Call, Column, Expr, FieldAccess, SortKey
-from narrows.schema import Field, Struct, count_leaves
+from narrows.schema import Field, Struct
 from narrows.sql.scope import Relation
 
 
@@ -63,6 +63,11 @@ class Node:
     def outputs(self) -> Sequence[Column]:
         """The columns that the node hands up."""
         return [column for child in self.children for column in child.outputs]
+
+    @property
+    def explained(self) -> tuple[Node, ...]:
+        """What EXPLAIN shows below the node."""
+        return self.children
 
     def info(self) -> Info:
         return {}
@@ -116,8 +121,7 @@ class Decoded(Node):
         if self.source.shared:
             info["schema"] = Listing(row_parts(ALL, schema), ", ")
             info["shared_required_schema"] = needed
-        leaves = count_demanded_leaves(schema, self.decode_projection)
-        info["decodes"] = f"{leaves} of {count_leaves(schema)} leaves"
+        info["decodes"] = leaves_text(self.decode_projection, schema)
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
         return info

@@ -41,7 +41,7 @@ from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
     PhysicalProject,
-    Shipping,
+    PhysicalReader,
 )
 from narrows.physical.paths import source_path
 
@@ -70,7 +70,7 @@ class ByIndexProjectionIntoEncoderRewrite:
                 case PhysicalEncoder(child=PhysicalProject(relation=relation)):
                     columns = passing.get(relation.id)
                     return None if columns is None else replace(node, by_index_projection=columns)
-                case Shipping(relation=relation) if relation.id in fragments:
+                case PhysicalReader(relation=relation) if relation.id in fragments:
                     return replace(node, encodes=tuple(fragments[relation.id]))
                 case _:
                     return None
@@ -150,12 +150,12 @@ def _delayable(project: PhysicalProject) -> Iterator[DelayedColumn]:
                 yield DelayedColumn(ordinal, column, path, name, expr.dtype)
 
 
-def _sources_below(node: Node) -> Iterator[Shipping]:
+def _sources_below(node: Node) -> Iterator[PhysicalReader]:
     """The sources whose rows reach this node as they are, or joined to others."""
     pending = [node]
     while pending:
         node = pending.pop()
-        if isinstance(node, Shipping):
+        if isinstance(node, PhysicalReader):
             yield node
         elif isinstance(node, _HANDS_ON_ROWS):
             pending.extend(node.children)
@@ -190,7 +190,7 @@ def _narrow_shipping(plan: Node) -> Node:
     found = required(plan)
 
     def narrow(node: Node) -> Node | None:
-        if isinstance(node, Shipping) and node.encodes:
+        if isinstance(node, PhysicalReader) and node.encodes:
             return replace(node, ships=found.row(node))
         return None
 

@@ -33,13 +33,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.required import required
 from narrows.optimizer.predicate_pushdown import conjunction
-from narrows.physical.nodes import (
-    PhysicalDecoder,
-    PhysicalFilter,
-    PhysicalProject,
-    PhysicalSharedStream,
-    Shipping,
-)
+from narrows.physical.nodes import PhysicalFilter, PhysicalProject, PhysicalReader
 from narrows.physical.worker_predicate import worker_predicate
 from narrows.schema import TIMESTAMP, DataType, Struct
 from narrows.spark.read_spec import ReadSpec
@@ -97,7 +91,7 @@ class _Compiler:
 
     def frame(self, node: Node) -> Frame:
         match node:
-            case PhysicalDecoder() | PhysicalSharedStream():
+            case PhysicalReader():
                 return self._source(node)
             case Filter(child=child, predicate=predicate):
                 frame = self.frame(child)
@@ -132,7 +126,7 @@ class _Compiler:
 
     # --- sources ----------------------------------------------------------------------------------
 
-    def _source(self, node: PhysicalDecoder | PhysicalSharedStream) -> Frame:
+    def _source(self, node: PhysicalReader) -> Frame:
         spec = read_spec(node)
         shipped = ShippedSource(spec.projection, spec.names)
         data = self._open_source(node, spec)
@@ -188,7 +182,7 @@ class _Compiler:
 # --- sources --------------------------------------------------------------------------------------
 
 
-def read_spec(node: PhysicalDecoder | PhysicalSharedStream) -> ReadSpec:
+def read_spec(node: PhysicalReader) -> ReadSpec:
     """What the reader of this source has to decode, test, encode and ship."""
     source, relation, tests = node.source, node.relation.id, node.filter
     projection = DecodeProjection(
@@ -206,7 +200,7 @@ def read_spec(node: PhysicalDecoder | PhysicalSharedStream) -> ReadSpec:
     )
 
 
-def _tested(node: Shipping) -> Demand:
+def _tested(node: PhysicalReader) -> Demand:
     """What the decoder's own tests look at: as if they stood in a filter above it."""
     if not node.filter:
         return NOTHING

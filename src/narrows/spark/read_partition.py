@@ -40,7 +40,10 @@ class Part(NamedTuple):
     block: Block | None = None
 
 
-def read_partition(spec: ReadSpec, ranges: Sequence[FileRange]) -> Iterator[pa.RecordBatch]:
+def read_partition(
+    spec: ReadSpec, ranges: Sequence[FileRange], total: ReadCounts | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of these ranges; `total` is for whoever wants to know what was counted."""
     for read in ranges:
         counts = ReadCounts()
         with DeadLetters(spec, read) as dead_letters:
@@ -58,6 +61,8 @@ def read_partition(spec: ReadSpec, ranges: Sequence[FileRange]) -> Iterator[pa.R
             if waiting:
                 yield pa.concat_batches(waiting)
         counts.save(spec.statistics, read)
+        if total is not None:
+            total.merge(counts)
 
 
 def _is_worth_shipping(batches: Sequence[pa.RecordBatch]) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ from narrows.logical.walk import sources_of, topological
 from narrows.physical.lower import TAKES_ROWS
 from narrows.physical.nodes import PhysicalBatch
 from narrows.planner import Plan
+from narrows.spark.failures import reason_of
+from narrows.spark.shared_pipeline import reads_shared, shared_query
+from narrows.spark.shared_streams import READY_SECONDS, SharedQuery
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.statistics import ReadCounts, total_counts
 from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, sink_frame
@@ -38,7 +42,7 @@ class PipelineRun:
 
     name: str
     plan: Plan
-    query: StreamingQuery
+    query: StreamingQuery | SharedQuery
     sources: Sequence[tuple[str, Path]]
     """Its sources, and the folders where their readers leave counts."""
     started: float = field(default_factory=time.monotonic)
@@ -65,6 +69,10 @@ class PipelineRun:
         """What has been read of each source."""
         return {source: total_counts(folder) for source, folder in self.sources}
 
+    def shared(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is to be said of each shared stream that it reads."""
+        return self.query.progress() if isinstance(self.query, SharedQuery) else {}
+
     def stop(self) -> None:
         if self.query.isActive:
             self.stopped = True
@@ -75,18 +83,37 @@ class Run:
     """Pipelines that were started together."""
 
     def __init__(
-        self, session: Session, pipelines: Sequence[str], *, once: bool, trigger: str
+        self,
+        session: Session,
+        pipelines: Sequence[str],
+        *,
+        once: bool,
+        trigger: str,
+        start_at: str | None = None,
+        ready_timeout: float = READY_SECONDS,
     ) -> None:
         self.pipelines: list[PipelineRun] = []
-        prepared = [_prepare(session, session.catalog.pipeline(name)) for name in pipelines]
+        prepared = [
+            _prepare(session, session.catalog.pipeline(name), once=once, trigger=trigger)
+            for name in pipelines
+        ]
         try:
-            for pipeline, plan, frame in prepared:
-                query = _start(session, pipeline, plan, frame, once=once, trigger=trigger)
-                names = dict.fromkeys(node.source.name for node in sources_of(plan.logical))
+            shared = [query for _, _, query in prepared if isinstance(query, SharedQuery)]
+            if shared:
+                session.shared.start(
+                    shared, once=once, trigger=trigger, start_at=start_at, timeout=ready_timeout
+                )
+            for pipeline, plan, query in prepared:
+                running = query if isinstance(query, SharedQuery) else query()
+                names = dict.fromkeys(
+                    node.source.name for node in sources_of(plan.logical) if not node.source.shared
+                )
                 folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
-                self.pipelines.append(PipelineRun(pipeline.name, plan, query, folders))
+                self.pipelines.append(PipelineRun(pipeline.name, plan, running, folders))
         except BaseException:
             self.stop()
+            for query in (query for _, _, query in prepared if isinstance(query, SharedQuery)):
+                query.stop()
             raise
 
     @property
@@ -105,6 +132,7 @@ class Run:
                 "status": pipeline.status,
                 "error": pipeline.error,
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
+                "shared": pipeline.shared(),
             }
             for pipeline in self.pipelines
         }
@@ -137,20 +165,26 @@ class Run:
             raise fail(Code.PIPELINE_FAILED, f"pipeline {reasons}")
 
 
-def reason_of(failure: str) -> str:
-    """The one line of a Spark failure that says what went wrong."""
-    lines = [line.strip() for line in failure.splitlines() if line.strip()]
-    for line in reversed(lines):
-        # A Python worker's traceback ends with the exception itself.
-        if "Error: " in line and not line.startswith(("at ", "File ")):
-            return line
-    return lines[0] if lines else "no reason was given"
-
-
-def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, DataFrame]:
+def _prepare(
+    session: Session, pipeline: Pipeline, *, once: bool, trigger: str
+) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], StreamingQuery]]:
     """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
     plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
     session.state.claim(pipeline.name, plan.physical)
+
+    def start(frame: DataFrame) -> StreamingQuery:
+        return _start(session, pipeline, plan, frame, once=once, trigger=trigger)
+
+    if reads_shared(plan):
+        query = shared_query(
+            session,
+            pipeline.name,
+            plan,
+            for_sinks=partial(sink_frame, plan),
+            write=write_spec(session, pipeline, plan),
+            start=start,
+        )
+        return pipeline, plan, query
     frame = session.compile(plan, streaming=True, pipeline=pipeline.name)
     if not frame.isStreaming:
         raise fail(
@@ -158,7 +192,7 @@ def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, Data
             f"pipeline `{pipeline.name}` reads tables only, so it would never see new rows",
             hint="use a query: `session.query(...)` or `narrows query`",
         )
-    return pipeline, plan, frame
+    return pipeline, plan, partial(start, frame)
 
 
 def _start(

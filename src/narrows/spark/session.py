@@ -12,26 +12,35 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.catalog.catalog import Answer, Catalog
+from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
-from narrows.errors import Code, NarrowsError, fail
+from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.files.listing import list_files
-from narrows.logical.nodes import Decoded
+from narrows.logical.nodes import Decoded, Node
+from narrows.logical.walk import transform_up
+from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
-from narrows.spark.compile import compile_plan
+from narrows.shared.info import SharedStreamInfo, shared_stream_info
+from narrows.shared.registry import EARLIEST, LATEST
+from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
+from narrows.spark.ingest import NarrowsIngest
+from narrows.spark.log_source import NarrowsLog
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.run import Run, read_rows
+from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
 from narrows.spark.write_spec import rows_of
 from narrows.sql.parse import parse, parse_query
-from narrows.sql.statements import Query, Select, Start, Statement, Stop
+from narrows.sql.scope import Name
+from narrows.sql.statements import Describe, Explain, Query, Select, Start, Statement, Stop
 from narrows.sql.types import read_schema
 
 DATAFRAME = "dataframe"
@@ -80,9 +89,10 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, tuple[DataFrame, str]] = {}
         self._runs: list[Run] = []
+        self.shared = SharedStreams(self)
         ship_package(spark)
-        spark.dataSource.register(NarrowsSource)
-        spark.dataSource.register(NarrowsSink)
+        for data_source in (NarrowsSource, NarrowsSink, NarrowsIngest, NarrowsLog):
+            spark.dataSource.register(data_source)
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -102,8 +112,48 @@ class Session:
             case Stop(pipelines=pipelines):
                 self.stop(*(name for name, _ in pipelines))
                 return None
+            case Explain(shared_stream=(name, span)):
+                return self._shared_info(name, span).explain()
+            case Explain(pipeline=(name, span), mode=mode):
+                plan = self.catalog.plan_pipeline(self.catalog.pipeline(name, span).name)
+                return self._with_ingest(plan).explain(mode)
+            case Describe(name=name) if self._is_shared(statement):
+                info = self._shared_info(name, statement.name_span)
+                described = self.catalog.execute_statement(statement)
+                assert isinstance(described, Rows)
+                return Rows(described.columns, (*described.rows, *info.rows()))
             case _:
                 return self.catalog.execute_statement(statement)
+
+    # --- shared streams ---------------------------------------------------------------------------
+
+    def shared_stream(self, name: str) -> SharedStreamInfo:
+        """What is decoded of a shared stream at the moment, and for whom."""
+        return self._shared_info(name, None)
+
+    def _shared_info(self, name: str, span: Span | None) -> SharedStreamInfo:
+        source = self.catalog.find_source(Name(name, span))
+        if not source.shared:
+            hint = "declare it with `shared = true`"
+            raise fail(Code.NOT_SUPPORTED, f"`{source.name}` is not a shared stream", span, hint)
+        return shared_stream_info(source, self.state.shared(source.name))
+
+    def _is_shared(self, statement: Describe) -> bool:
+        described = self.catalog.described(statement)
+        return isinstance(described, Source) and described.shared
+
+    def _with_ingest(self, plan: Plan) -> Plan:
+        """The plan, with what the shared streams below it decode at the moment."""
+
+        def show(node: Node) -> Node | None:
+            if not isinstance(node, PhysicalSharedStream):
+                return None
+            info = shared_stream_info(node.source, self.state.shared(node.source.name))
+            return replace(node, ingest=info.ingest if info.version else None)
+
+        return replace(plan, physical=transform_up(plan.physical, show) or plan.physical)
+
+    # --- queries ----------------------------------------------------------------------------------
 
     def query(self, sql: str) -> DataFrame:
         """The rows of a query over what is there now, as a data frame."""
@@ -113,12 +163,25 @@ class Session:
         plan = plan_query(query, self.catalog, pruning=self.pruning)
         return self.compile(plan, streaming=False, pipeline="query")
 
-    def compile(self, plan: Plan, *, streaming: bool, pipeline: str) -> DataFrame:
-        """The data frame of a plan (without its sinks)."""
-        return compile_plan(
-            rows_of(plan.physical),
-            lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming),
-        )
+    def compile(
+        self,
+        plan: Plan,
+        *,
+        streaming: bool,
+        pipeline: str,
+        open_shared: OpenSource | None = None,
+    ) -> DataFrame:
+        """The data frame of a plan (without its sinks).
+
+        `open_shared` opens shared streams; without it they are read like any other source.
+        """
+
+        def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
+            if node.source.shared and open_shared is not None:
+                return open_shared(node, spec)
+            return self._open(node, self._placed(node, spec, pipeline), streaming)
+
+        return compile_plan(rows_of(plan.physical), open_source)
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -144,15 +207,20 @@ class Session:
         self._frames[name.casefold()] = (frame, payload)
 
     def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
-        """The specification with its places in the state folder."""
-        source = node.source.name
+        """The specification with the places in the state folder that are this pipeline's."""
+        return replace(
+            self.placed(node.source, spec),
+            statistics=str(self.state.statistics(pipeline, node.source.name).absolute()),
+            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
+        )
+
+    def placed(self, source: Source, spec: ReadSpec) -> ReadSpec:
+        """The specification with what is the same for everybody who reads the source."""
         return replace(
             spec,
             options={**spec.options, "timezone": self.timezone},
-            dead_letters=str(self.state.dead_letters(source).absolute()),
-            statistics=str(self.state.statistics(pipeline, source).absolute()),
-            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
-            partitions=self._parallelism,
+            dead_letters=str(self.state.dead_letters(source.name).absolute()),
+            partitions=self.parallelism,
         )
 
     @property
@@ -161,7 +229,7 @@ class Session:
         return self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
 
     @property
-    def _parallelism(self) -> int:
+    def parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
     def _open(self, node: Decoded, spec: ReadSpec, streaming: bool) -> DataFrame:
@@ -189,11 +257,33 @@ class Session:
 
     # --- pipelines --------------------------------------------------------------------------------
 
-    def start(self, *pipelines: str, once: bool = False, trigger: str = "1 second") -> Run:
-        """Starts pipelines: on what is there now (`once`), or until they are stopped."""
+    def start(
+        self,
+        *pipelines: str,
+        once: bool = False,
+        trigger: str = "1 second",
+        start_at: str | None = None,
+        ready_timeout: float = READY_SECONDS,
+    ) -> Run:
+        """Starts pipelines: on what is there now (`once`), or until they are stopped.
+
+        `start_at` is where a new pipeline begins on a shared stream: `latest`, or `earliest` for
+        what is still there; what the stream says is the default. Its stream must have begun to
+        decode what it needs within `ready_timeout` seconds.
+        """
         names = [self.catalog.pipeline(name).name for name in pipelines]
+        if start_at not in (None, LATEST, EARLIEST):
+            message = f"`start_at` is one of {LATEST}, {EARLIEST}, not `{start_at}`"
+            raise fail(Code.INVALID_OPTION, message)
         self.state.lock()
-        run = Run(self, names, once=once, trigger=trigger)
+        run = Run(
+            self,
+            names,
+            once=once,
+            trigger=trigger,
+            start_at=start_at,
+            ready_timeout=ready_timeout,
+        )
         self._runs.append(run)
         return run
 
@@ -215,6 +305,7 @@ class Session:
         """Stops what runs, and Spark if it is ours."""
         for run in self._runs:
             run.stop()
+        self.shared.close()
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()

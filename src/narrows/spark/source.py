@@ -50,7 +50,7 @@ class NarrowsSource(DataSource):
         return _TableReader(self._spec)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return _StreamReader(self._spec)
+        return FileStreamReader(self._spec)
 
 
 def shipped_schema(spec: ReadSpec) -> StructType:
@@ -61,7 +61,7 @@ def shipped_schema(spec: ReadSpec) -> StructType:
     return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
 
 
-class _Ranges(InputPartition):
+class FileRanges(InputPartition):
     """What one task reads, in order."""
 
     def __init__(self, ranges: Sequence[FileRange]) -> None:
@@ -73,13 +73,13 @@ class _Reader:
         self.spec = spec
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Ranges)
+        assert isinstance(partition, FileRanges)
         return read_partition(self.spec, partition.ranges)
 
     def _split(self, files: Sequence[FileEntry]) -> list[InputPartition]:
         target = PARQUET_RANGE if self.spec.format == "parquet" else TARGET
         packed = pack(split(files, target), self.spec.partitions)
-        return [_Ranges(ranges) for ranges in packed]
+        return [FileRanges(ranges) for ranges in packed]
 
 
 class _TableReader(_Reader, DataSourceReader):
@@ -87,10 +87,10 @@ class _TableReader(_Reader, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         # Spark calls read() even for no partitions, so there is always one, maybe empty.
-        return self._split(list_files(self.spec.path, missing_ok=True)) or [_Ranges([])]
+        return self._split(list_files(self.spec.path, missing_ok=True)) or [FileRanges([])]
 
 
-class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class FileStreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files as they come. An offset is the number of an entry in the log of files taken."""
 
     def __init__(self, spec: ReadSpec) -> None:

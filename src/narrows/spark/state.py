@@ -7,6 +7,7 @@ files/<pipeline>/<relation>/      which files a stream has taken
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
 rows/<sink>/                      rows of console and memory sinks
+shared/<stream>/                  registry, log and segments of a shared stream
 """
 
 from __future__ import annotations
@@ -74,6 +75,9 @@ class StateFolder:
 
     def rows(self, sink: str) -> Path:
         return self.path / "rows" / sink
+
+    def shared(self, stream: str) -> Path:
+        return self.path / "shared" / stream
 
     # --- does the checkpoint fit? -----------------------------------------------------------------
 

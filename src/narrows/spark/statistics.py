@@ -33,6 +33,10 @@ class ReadCounts:
         self.rows_shipped += shipped.num_rows
         self.arrow_bytes += shipped.nbytes
 
+    def merge(self, other: ReadCounts) -> None:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
     def save(self, folder: str | None, read: FileRange) -> None:
         if folder is None:
             return
@@ -48,7 +52,5 @@ def total_counts(folder: Path) -> ReadCounts:
     """The sum of what all tasks left there."""
     total = ReadCounts()
     for path in folder.glob("[!.]*.json") if folder.is_dir() else ():
-        counted = json.loads(path.read_text("utf-8"))
-        for field in fields(total):
-            setattr(total, field.name, getattr(total, field.name) + counted[field.name])
+        total.merge(ReadCounts(**json.loads(path.read_text("utf-8"))))
     return total
