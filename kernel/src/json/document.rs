@@ -53,12 +53,18 @@ impl<'a> Document<'a> {
     /// Between a string's closing quote and the next token there is nothing but white space.
     #[inline(always)]
     pub fn text(&self, at: Cursor) -> &'a [u8] {
+        let (start, end) = self.text_range(at);
+        &self.bytes[start..end]
+    }
+
+    #[inline(always)]
+    pub fn text_range(&self, at: Cursor) -> (usize, usize) {
         let start = self.place(at) + 1;
         let mut end = self.place(at + 1) - 1;
         while self.bytes[end] != b'"' {
             end -= 1;
         }
-        &self.bytes[start..end]
+        (start, end)
     }
 
     #[inline(always)]

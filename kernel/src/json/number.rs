@@ -74,10 +74,12 @@ impl<'a> Number<'a> {
     /// The nearest double; minus zero only if it is written as a fraction.
     #[inline]
     pub fn as_f64(&self) -> f64 {
-        if let Some(integer) = self.as_i64() {
-            return integer as f64;
-        }
-        if let Some(value) = self.short_fraction() {
+        let short = if self.is_integer {
+            self.as_i64().map(|integer| integer as f64)
+        } else {
+            self.short_fraction()
+        };
+        if let Some(value) = short {
             return value;
         }
         let text = std::str::from_utf8(self.text).unwrap_or_default();
@@ -86,11 +88,11 @@ impl<'a> Number<'a> {
 
     /// Of few digits and no exponent: both parts are doubles, and so the quotient is right.
     fn short_fraction(&self) -> Option<f64> {
-        let mut mantissa = 0u64;
-        let mut decimals = None;
-        if self.text.len() > 18 {
+        if self.text.len() > 17 {
             return None;
         }
+        let mut mantissa = 0u64;
+        let mut decimals = None;
         let negative = self.text[0] == b'-';
         for (place, byte) in self.text.iter().enumerate().skip(usize::from(negative)) {
             match byte {
