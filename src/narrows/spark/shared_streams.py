@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.demand import Demand
+from narrows.demand_text import leaves_text
 from narrows.errors import Code, fail
 from narrows.shared.registry import Registered
 from narrows.spark.failures import reason_of
@@ -153,6 +154,7 @@ class SharedQuery:
         began = self.began.get(read.consumer)
         return {
             "version": snapshot.applied.version,
+            "decodes": leaves_text(snapshot.applied.demand, read.stream.source.schema),
             "position": position,
             "first": None if began is None else began.position + 1,
             "missed": 0 if began is None else began.missed,
