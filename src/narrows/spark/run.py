@@ -23,7 +23,8 @@ from narrows.logical.walk import sources_of, topological
 from narrows.planner import Plan
 from narrows.spark.failures import reason_of
 from narrows.spark.shared_pipeline import reads_shared, shared_query
-from narrows.spark.shared_streams import READY_SECONDS, SharedQuery
+from narrows.spark.shared_query import SharedQuery
+from narrows.spark.shared_streams import READY_SECONDS
 from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
 from narrows.spark.sql_text import quote, string
 from narrows.spark.statistics import ReadCounts, total_counts
