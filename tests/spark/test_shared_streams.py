@@ -119,6 +119,8 @@ def test_the_union_follows_whoever_is_running(bench: Bench) -> None:
     p = session.start("p", trigger=FAST)
     wait_for(lambda: len(bench.output("p")) == 3)
     assert columns(bench) == ["a"]
+    with pytest.raises(narrows.NarrowsError, match="`p` is running already"):
+        session.start("p")
     version = session.shared_stream("s").version
 
     # C joins: its first row has c, and A misses nothing.

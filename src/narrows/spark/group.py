@@ -71,11 +71,16 @@ class Lane(threading.Thread):
     def run(self) -> None:
         self._spark.addTag(self.tag)
         while self._group.keep(self):
-            due = self._due()
-            if due:
-                self._job(due)
-            else:
-                self._pause.wait(_LOOK_SECONDS)
+            due: Sequence[Member] = tuple(self.members.values())
+            try:
+                due = self._due()
+                if due:
+                    self._job(due)
+                else:
+                    self._pause.wait(_LOOK_SECONDS)
+            except Exception as error:  # a full disk, a damaged log: nothing that others can mend
+                for member in due:
+                    self._group.fail(self, member, error)
 
     def _due(self) -> list[Member]:
         last = self._group.log.last()

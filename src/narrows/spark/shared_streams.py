@@ -64,9 +64,9 @@ class SharedStreams:
             name = read.stream.source.name
             demands.setdefault(name, (read.stream, {}))[1][read.consumer] = read.demand
         found: dict[str, dict[str, Registered]] = {}
+        self._refuse_running(queries)
         try:
             with self._lock:
-                self._refuse_running(queries)
                 for query in queries:
                     query.prepare(once=once)
                 for name, (stream, wanted) in demands.items():
@@ -85,8 +85,7 @@ class SharedStreams:
                 for query in queries:
                     if query in self._queries:
                         query.stop()
-                for name in found:
-                    stream, wanted = demands[name]
+                for stream, wanted in demands.values():
                     stream.unregister(*wanted)
             raise
 
@@ -129,12 +128,14 @@ class SharedStreams:
     def ended(self, query: SharedQuery) -> None:
         """A pipeline has come to its end: the streams need not decode for it any more."""
         with self._lock:
-            query.halt()
-            if query in self._queries:
-                self._queries.remove(query)
-                for read in query.reads:
-                    read.stream.unregister(read.consumer)
-            query.end()
+            try:
+                query.halt()
+                if query in self._queries:
+                    self._queries.remove(query)
+                    for read in query.reads:
+                        read.stream.unregister(read.consumer)
+            finally:
+                query.end()
 
     def close(self) -> None:
         """Stops what still runs."""
@@ -165,12 +166,10 @@ class SharedStreams:
                     self._tend_stream(stream)
             for query in list(self._queries):
                 try:
-                    over = query.tend()
+                    if query.tend():
+                        self.ended(query)
                 except Exception as error:
-                    query.fail(error)
-                    over = True
-                if over:
-                    self.ended(query)
+                    query.fail(error)  # and, with the next look, ended
             if not self._queries:
                 self._thread = None
             return bool(self._queries)
