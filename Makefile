@@ -29,10 +29,11 @@ check: setup ## lint, format check, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup ## measure planning, decoding, and Narrows against Spark
+bench: setup ## measure planning, decoding, shared streams, and Narrows against Spark
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/narrow_over_wide.py
+	$(BIN)/python bench/shared_streams.py
 
 golden: setup ## rewrite the golden files; read the diff before you commit it
 	NARROWS_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden

@@ -151,12 +151,14 @@ class Registry:
         with self._changing() as state:
             last = self._log.last()
             if state.definition not in (None, definition) and last != EMPTY:
+                name = self._folder.name
                 raise fail(
                     Code.CHECKPOINT_MISMATCH,
-                    f"the shared stream in `{self._folder}` was another one before:"
-                    f" {state.definition}, and now {definition}",
+                    f"shared stream `{name}` was another one before: its schema, format or path"
+                    " is not what its entries were made from",
                     None,
-                    "give the changed stream another name, or let it start anew: `narrows reset`",
+                    "give the changed stream another name, or forget what the old one has"
+                    f" decoded: `narrows reset {name}`",
                 )
             state.definition = definition
             state.applied = replace(state.applied, planned=last)

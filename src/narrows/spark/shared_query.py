@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.demand import Demand
 from narrows.demand_text import leaves_text
+from narrows.shared.log import EMPTY
 from narrows.shared.registry import Registered
 from narrows.spark.group_member import Member
 from narrows.spark.shared_stream import Remaining, SharedStream
@@ -145,9 +147,17 @@ class SharedQuery:
         """For each stream: what is decoded, what was counted, and how far behind this one is."""
         return {read.stream.source.name: self._progress(read) for read in self.reads}
 
+    def _reached(self) -> int:
+        """How far its own query has come: Spark tells the reader so only with the next batch."""
+        progress = None if self._query is None else self._query.lastProgress
+        ends = [] if progress is None else [source.endOffset for source in progress.sources]
+        offsets = [json.loads(end) for end in ends if end]
+        entries = [o.get("entry", EMPTY) if isinstance(o, dict) else EMPTY for o in offsets]
+        return min(entries, default=EMPTY)
+
     def _progress(self, read: Reads) -> dict[str, Any]:
         snapshot, last = read.stream.registry.snapshot(), read.stream.log.last()
-        position = snapshot.positions.get(read.consumer, last)
+        position = max(snapshot.positions.get(read.consumer, last), self._reached())
         began = self.began.get(read.consumer)
         return {
             "version": snapshot.applied.version,

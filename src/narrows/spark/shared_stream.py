@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from dataclasses import replace
@@ -176,6 +177,6 @@ class Remaining:
 
 
 def _definition(source: Source) -> str:
-    """What the entries of a stream are made of."""
-    path = source.options.get("path", "")
-    return f"{source.name} ({source.schema.sql()}) {source.format} {path}"
+    """What the entries of a stream are made of; short, for a schema may have 15 000 columns."""
+    text = f"{source.schema.sql()} {source.format} {source.options.get('path', '')}"
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
