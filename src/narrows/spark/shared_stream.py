@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from narrows.spark.session import Session
 
 
+_LOOK_SECONDS = 2.0
+
+
 class SharedStream:
     """One stream. Its methods are called under the lock of `SharedStreams`."""
 
@@ -152,8 +155,8 @@ class SharedStream:
 
     def counters(self) -> dict[str, Any]:
         """What the ingest has counted since the stream began."""
-        last = self.log.last()
-        return dict(self.log.entry(last).totals) if last != EMPTY else {}
+        newest = self.log.newest()
+        return {} if newest is None else dict(newest.totals)
 
 
 class Remaining:
@@ -164,6 +167,7 @@ class Remaining:
         path = str(stream.source.options["path"])
         self._paths = {file.path for file in list_files(path, missing_ok=True)}
         self._seen = EMPTY
+        self._looked = time.monotonic()
 
     @property
     def is_done(self) -> bool:
@@ -172,7 +176,9 @@ class Remaining:
             taken = FileLog(self.stream.folder / "files").entries(after=self._seen, upto=last)
             self._paths -= {file.path for file in taken}
             self._seen = last
-        self._paths = {path for path in self._paths if os.path.exists(path)}
+        if time.monotonic() - self._looked > _LOOK_SECONDS:  # somebody may have removed some
+            self._paths = {path for path in self._paths if os.path.exists(path)}
+            self._looked = time.monotonic()
         return not self._paths
 
 
