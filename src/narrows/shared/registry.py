@@ -183,6 +183,8 @@ class Registry:
             self._log.retain(min(positions, default=self._log.last()))
 
     def snapshot(self) -> Snapshot:
+        if not self._path.exists():
+            return Snapshot()  # whoever only looks leaves no trace
         with self._locked(fcntl.LOCK_SH):
             return self._load()
 
