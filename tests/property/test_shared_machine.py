@@ -1,7 +1,7 @@
 """A shared stream without Spark: consumers come and go, everything crashes, nobody notices.
 
 The machine plays the ingest in the steps in which it can be interrupted, and compares what every
-consumer reads with what it would have decoded by itself.
+consumer reads with what it would see if everything had been decoded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.projection import DecodeProjection
-from narrows.demand import NOTHING, PRESENCE, Demand, union_all
+from narrows.demand import ALL, NOTHING, PRESENCE, Demand, union_all
 from narrows.schema import Struct
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import EARLIEST, LATEST, Applied, Registry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment
-from support.json_documents import Manner, make_document, make_json_struct, plain
+from support.json_documents import Manner, expected, make_document, make_json_struct, plain
 from support.strategies import demands_on
 
 NAMES = ("p", "q", "r")
@@ -206,10 +206,14 @@ class SharedStreamMachine(RuleBasedStateMachine):
         return found
 
     def alone(self, number: int, demand: Demand) -> list[list[Any]]:
-        """What it would have decoded by itself."""
-        wanted = DecodeProjection(self.schema, demand)
-        batch = self.decoder.decode_with_projection(self.entries[number], wanted).batch
-        return [plain(column) for column in batch.columns]
+        """What it would see of everything, decoded in full."""
+        everything = DecodeProjection(self.schema, ALL)
+        batch = self.decoder.decode_with_projection(self.entries[number], everything).batch
+        names = self.schema.names
+        values = zip(*(plain(column) for column in batch.columns), strict=True)
+        rows = [dict(zip(names, row, strict=True)) for row in values]
+        wanted = DecodeProjection(self.schema, demand).columns
+        return [[expected(row, column) for row in rows] for column in wanted]
 
 
 def _append(found: list[list[Any]], more: Sequence[Sequence[Any]]) -> None:

@@ -90,8 +90,8 @@ class SharedStreamInfo:
 def shared_stream_info(source: Source, folder: Path) -> SharedStreamInfo:
     """The state of a stream as it is on the disk."""
     snapshot, log = Registry(folder).snapshot(), SharedLog(folder)
-    numbers = log.numbers()
-    last = numbers[-1] if numbers else EMPTY
+    newest = log.newest()
+    last = EMPTY if newest is None else newest.number
     return SharedStreamInfo(
         source=source,
         version=snapshot.applied.version,
@@ -100,6 +100,6 @@ def shared_stream_info(source: Source, folder: Path) -> SharedStreamInfo:
             ConsumerInfo(name, consumer.demand, max(0, last - consumer.position))
             for name, consumer in sorted(snapshot.consumers.items())
         ),
-        retained=len(numbers),
-        counts=log.entry(last).totals if numbers else {},
+        retained=len(log.numbers()),
+        counts={} if newest is None else newest.totals,
     )

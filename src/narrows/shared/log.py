@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -27,6 +26,7 @@ from narrows.demand import Demand
 from narrows.demand_json import demand_from_json, demand_to_json
 from narrows.errors import Code, InternalError, NarrowsError, fail
 from narrows.files.atomic import sweep, sync_folder, write_atomically
+from narrows.files.checked import seal, unseal
 from narrows.schema import Struct
 from narrows.shared.segments import SUFFIX as SEGMENT_SUFFIX
 from narrows.shared.segments import Segment
@@ -87,6 +87,16 @@ class SharedLog:
     def last(self) -> int:
         return max(self.numbers(), default=EMPTY)
 
+    def newest(self) -> Entry | None:
+        """The last entry; for whoever only looks, for it may be gone when it is no longer that."""
+        while (last := self.last()) != EMPTY:
+            try:
+                return self.entry(last)
+            except NarrowsError:
+                if self.has(last):
+                    raise
+        return None
+
     def has(self, number: int) -> bool:
         return self._path(number).exists()
 
@@ -97,10 +107,10 @@ class SharedLog:
             return known
         path = self._path(number)
         try:
-            head, _, body = path.read_bytes().partition(b"\n")
+            body = unseal(_MAGIC, path.read_bytes())
         except OSError as error:
             raise _damaged(path, error.strerror or error) from None
-        if head != _head(body):
+        if body is None:
             raise _damaged(path, "it is not what was written")
         entry = _from_json(body)
         if entry.number != number:
@@ -119,10 +129,10 @@ class SharedLog:
         """Makes an entry public, unless it is so already."""
         if self.has(entry.number):
             return
-        last = self.last()
-        if entry.number <= last:
-            raise InternalError(f"entry {entry.number} comes after entry {last}")
-        totals = dict(self.entry(last).totals) if last != EMPTY else {}
+        newest = self.newest()
+        if newest is not None and entry.number <= newest.number:
+            raise InternalError(f"entry {entry.number} comes after entry {newest.number}")
+        totals = {} if newest is None else dict(newest.totals)
         counts = {**entry.counts, "entries": 1, "segment_bytes": entry.size}
         for name, count in counts.items():
             totals[name] = totals.get(name, 0) + count
@@ -131,7 +141,7 @@ class SharedLog:
         if self.segments.is_dir():
             sync_folder(self.segments)
         body = json.dumps(_to_json(complete)).encode("utf-8")
-        write_atomically(self._path(entry.number), _head(body) + b"\n" + body)
+        write_atomically(self._path(entry.number), seal(_MAGIC, body))
 
     def retain(self, after: int) -> None:
         """Removes the entries up to this one, but for the newest."""
@@ -184,10 +194,6 @@ def _from_json(body: bytes) -> Entry:
         counts=value["counts"],
         totals=value["totals"],
     )
-
-
-def _head(body: bytes) -> bytes:
-    return f"{_MAGIC} {zlib.crc32(body):08x}".encode("ascii")
 
 
 def _damaged(path: Path, reason: object) -> NarrowsError:

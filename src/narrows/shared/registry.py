@@ -25,64 +25,22 @@ its position.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import socket
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from narrows.demand import NOTHING, Demand, union_all
-from narrows.demand_json import demand_from_json, demand_to_json
-from narrows.errors import Code, NarrowsError, fail
+from narrows.demand import Demand
+from narrows.errors import Code, fail
 from narrows.files.atomic import sweep, write_atomically
 from narrows.shared.log import EMPTY, SharedLog
+from narrows.shared.snapshot import Applied, Consumer, Snapshot
 
 LEASE_SECONDS = 60.0
 LATEST, EARLIEST = "latest", "earliest"
-
-_MAGIC = "narrows-registry-1"
-
-
-@dataclass(frozen=True)
-class Consumer:
-    """A registered pipeline."""
-
-    demand: Demand
-    position: int
-    """The last entry that it is done with."""
-    owner: str
-    """The process that runs it."""
-    alive_until: float
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What the ingest decodes."""
-
-    version: int = 0
-    demand: Demand = NOTHING
-    planned: int = EMPTY
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The registry at one moment."""
-
-    applied: Applied = Applied()
-    consumers: Mapping[str, Consumer] = field(default_factory=dict)
-    positions: Mapping[str, int] = field(default_factory=dict)
-    """Of consumers that were registered once."""
-    definition: str | None = None
-    """What the stream was when its first entry was planned."""
-
-    @property
-    def union(self) -> Demand:
-        return union_all(consumer.demand for consumer in self.consumers.values())
 
 
 @dataclass(frozen=True)
@@ -193,12 +151,14 @@ class Registry:
         with self._changing() as state:
             last = self._log.last()
             if state.definition not in (None, definition) and last != EMPTY:
+                name = self._folder.name
                 raise fail(
                     Code.CHECKPOINT_MISMATCH,
-                    f"the shared stream in `{self._folder}` was another one before:"
-                    f" {state.definition}, and now {definition}",
+                    f"shared stream `{name}` was another one before: its schema, format or path"
+                    " is not what its entries were made from",
                     None,
-                    "give the changed stream another name, or let it start anew: `narrows reset`",
+                    "give the changed stream another name, or forget what the old one has"
+                    f" decoded: `narrows reset {name}`",
                 )
             state.definition = definition
             state.applied = replace(state.applied, planned=last)
@@ -223,6 +183,8 @@ class Registry:
             self._log.retain(min(positions, default=self._log.last()))
 
     def snapshot(self) -> Snapshot:
+        if not self._path.exists():
+            return Snapshot()  # whoever only looks leaves no trace
         with self._locked(fcntl.LOCK_SH):
             return self._load()
 
@@ -263,17 +225,13 @@ class Registry:
             after = state.snapshot()
             if after != before:
                 sweep(self._folder)
-                body = json.dumps(_to_json(after)).encode("utf-8")
-                write_atomically(self._path, _head(body) + b"\n" + body)
+                write_atomically(self._path, after.to_bytes())
 
     def _load(self) -> Snapshot:
         try:
-            head, _, body = self._path.read_bytes().partition(b"\n")
+            return Snapshot.from_bytes(self._path.read_bytes(), str(self._path))
         except FileNotFoundError:
             return Snapshot()
-        if head != _head(body):
-            raise _damaged(self._path)
-        return _from_json(json.loads(body))
 
 
 class _Changing:
@@ -305,52 +263,3 @@ def _is_alive(owner: str) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _to_json(state: Snapshot) -> dict[str, Any]:
-    return {
-        "definition": state.definition,
-        "version": state.applied.version,
-        "demand": demand_to_json(state.applied.demand),
-        "planned": state.applied.planned,
-        "positions": dict(state.positions),
-        "consumers": {
-            name: {
-                "demand": demand_to_json(consumer.demand),
-                "position": consumer.position,
-                "owner": consumer.owner,
-                "alive_until": consumer.alive_until,
-            }
-            for name, consumer in state.consumers.items()
-        },
-    }
-
-
-def _from_json(value: Any) -> Snapshot:
-    return Snapshot(
-        applied=Applied(value["version"], demand_from_json(value["demand"]), value["planned"]),
-        consumers={
-            name: Consumer(
-                demand_from_json(consumer["demand"]),
-                consumer["position"],
-                consumer["owner"],
-                consumer["alive_until"],
-            )
-            for name, consumer in value["consumers"].items()
-        },
-        positions=value["positions"],
-        definition=value["definition"],
-    )
-
-
-def _head(body: bytes) -> bytes:
-    return f"{_MAGIC} {zlib.crc32(body):08x}".encode("ascii")
-
-
-def _damaged(path: Path) -> NarrowsError:
-    return fail(
-        Code.UNREADABLE_FILE,
-        f"the registry of a shared stream is damaged: `{path}` is not what was written",
-        None,
-        "restore the state folder, or give the stream a new start with `narrows reset`",
-    )

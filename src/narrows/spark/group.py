@@ -26,22 +26,17 @@ import statistics
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import reduce
-from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.log import SharedLog
-from narrows.spark.log_source import ENTRIES_AT_ONCE, LogSpec, read_entries, shares
-from narrows.spark.sink import Written, discard, publish_batch, write_task
-from narrows.spark.source import shipped_schema
-from narrows.spark.write_spec import WriteSpec
+from narrows.spark.group_member import Member
+from narrows.spark.log_source import ENTRIES_AT_ONCE
+from narrows.spark.sink import Written, discard, publish_batch
 
 _LOOK_SECONDS = 0.1
-_RESULT = "member STRING, written BINARY, seconds DOUBLE"
 _PATIENCE_SECONDS = 30.0
 _SLOWEST_BYTES_PER_SECOND = 2e6
 """A job of the common lane is given so long, and a second more for so many bytes it has to read."""
@@ -51,64 +46,6 @@ _SLOW_SECONDS = 3.0
 _SLOW_FACTOR = 5.0
 """A member is slow when its share of a job takes longer than this, and than so many times the
 share of the others."""
-
-
-@dataclass
-class Member:
-    """A pipeline without state."""
-
-    name: str
-    write: WriteSpec
-    rows: Callable[[int], DataFrame]
-    """Its rows, as its sinks take them, of the entries that its task file names; in so many
-    partitions."""
-    tasks: Path
-    position: int = -1
-    on_failure: Callable[[Member, BaseException], None] = lambda member, error: None
-
-    def __post_init__(self) -> None:
-        self.leaving = False
-        self.gone = threading.Event()
-
-    def result(self, partitions: int) -> DataFrame:
-        """One row for each task: what it wrote."""
-        return self.rows(partitions).mapInArrow(_writer(self.name, self.write), _RESULT)
-
-
-def member_source(spark: SparkSession, log: LogSpec, tasks: Path, partitions: int) -> DataFrame:
-    """The rows of the entries that the task file names when the frame is run."""
-    numbers = spark.range(0, partitions, 1, partitions)
-    return numbers.mapInArrow(_reader(log, str(tasks), partitions), shipped_schema(log.read))
-
-
-def _reader(
-    log: LogSpec, tasks: str, partitions: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        after, upto = json.loads(Path(tasks).read_text("utf-8"))
-        entries = SharedLog(log.folder).entries(after, upto)
-        packed = shares(entries, partitions)
-        for batch in batches:
-            for partition in batch.column(0).to_pylist():
-                yield from read_entries(log, packed[partition])
-
-    return read
-
-
-def _writer(
-    name: str, spec: WriteSpec
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        started = time.perf_counter()
-        written = write_task(spec, batches)
-        columns = [[name], [pickle.dumps(written)], [time.perf_counter() - started]]
-        arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
-
-    return write
-
-
-_RESULT_TYPES = (pa.string(), pa.binary(), pa.float64())
 
 
 class Lane(threading.Thread):
@@ -134,11 +71,16 @@ class Lane(threading.Thread):
     def run(self) -> None:
         self._spark.addTag(self.tag)
         while self._group.keep(self):
-            due = self._due()
-            if due:
-                self._job(due)
-            else:
-                self._pause.wait(_LOOK_SECONDS)
+            due: Sequence[Member] = tuple(self.members.values())
+            try:
+                due = self._due()
+                if due:
+                    self._job(due)
+                else:
+                    self._pause.wait(_LOOK_SECONDS)
+            except Exception as error:  # a full disk, a damaged log: nothing that others can mend
+                for member in due:
+                    self._group.fail(self, member, error)
 
     def _due(self) -> list[Member]:
         last = self._group.log.last()

@@ -25,7 +25,8 @@ from narrows.physical.nodes import PhysicalBatch
 from narrows.planner import Plan
 from narrows.spark.failures import reason_of
 from narrows.spark.shared_pipeline import reads_shared, shared_query
-from narrows.spark.shared_streams import READY_SECONDS, SharedQuery
+from narrows.spark.shared_query import SharedQuery
+from narrows.spark.shared_streams import READY_SECONDS
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.statistics import ReadCounts, total_counts
 from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, sink_frame

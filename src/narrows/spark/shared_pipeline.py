@@ -20,10 +20,10 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.walk import topological
 from narrows.planner import Plan
-from narrows.spark.group import Member, member_source
+from narrows.spark.group_member import Member, member_source
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.shared_streams import Reads, SharedQuery
+from narrows.spark.shared_query import Reads, SharedQuery
 from narrows.spark.write_spec import WriteSpec
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from dataclasses import replace
@@ -22,6 +23,9 @@ from narrows.spark.read_spec import ReadSpec
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
+
+
+_LOOK_SECONDS = 2.0
 
 
 class SharedStream:
@@ -85,6 +89,11 @@ class SharedStream:
         failure = None if self._ingest is None else self._ingest.exception()
         return None if failure is None else str(failure)
 
+    def ensure_ingest(self) -> None:
+        """Starts the ingest again, should it have come to its end."""
+        if not self._is_ingesting and self.failure is None:
+            self._start_ingest(once=all(self.consumers.values()))
+
     def _start_ingest(self, *, once: bool) -> None:
         spec = IngestSpec(str(self.folder), self._read_spec()).to_option()
         frame = self._session.spark.readStream.format(NarrowsIngest.name()).option("spec", spec)
@@ -130,9 +139,8 @@ class SharedStream:
         if now - self._renewed > LEASE_SECONDS / 4:
             self.registry.renew(*self.consumers)
             self._renewed = now
-        if not self._is_ingesting and self.failure is None and not all(self.consumers.values()):
-            # It was for those who wanted only what was there; others have come since.
-            self._start_ingest(once=False)
+        if not all(self.consumers.values()):
+            self.ensure_ingest()  # it may have been for those who wanted only what was there
         self._retain()
 
     def _retain(self) -> None:
@@ -147,31 +155,34 @@ class SharedStream:
 
     def counters(self) -> dict[str, Any]:
         """What the ingest has counted since the stream began."""
-        last = self.log.last()
-        return dict(self.log.entry(last).totals) if last != EMPTY else {}
+        newest = self.log.newest()
+        return {} if newest is None else dict(newest.totals)
 
 
 class Remaining:
     """The files that were there at a moment, and of which of them the log has nothing yet."""
 
     def __init__(self, stream: SharedStream) -> None:
-        self._stream = stream
+        self.stream = stream
         path = str(stream.source.options["path"])
         self._paths = {file.path for file in list_files(path, missing_ok=True)}
         self._seen = EMPTY
+        self._looked = time.monotonic()
 
     @property
     def is_done(self) -> bool:
-        last = self._stream.log.last()
+        last = self.stream.log.last()
         if last > self._seen:
-            taken = FileLog(self._stream.folder / "files").entries(after=self._seen, upto=last)
+            taken = FileLog(self.stream.folder / "files").entries(after=self._seen, upto=last)
             self._paths -= {file.path for file in taken}
             self._seen = last
-        self._paths = {path for path in self._paths if os.path.exists(path)}
+        if time.monotonic() - self._looked > _LOOK_SECONDS:  # somebody may have removed some
+            self._paths = {path for path in self._paths if os.path.exists(path)}
+            self._looked = time.monotonic()
         return not self._paths
 
 
 def _definition(source: Source) -> str:
-    """What the entries of a stream are made of."""
-    path = source.options.get("path", "")
-    return f"{source.name} ({source.schema.sql()}) {source.format} {path}"
+    """What the entries of a stream are made of; short, for a schema may have 15 000 columns."""
+    text = f"{source.schema.sql()} {source.format} {source.options.get('path', '')}"
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
-from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.demand import Demand
 from narrows.errors import Code, fail
 from narrows.shared.registry import Registered
 from narrows.spark.failures import reason_of
-from narrows.spark.group import Member
-from narrows.spark.shared_stream import Remaining, SharedStream
+from narrows.spark.shared_query import SharedQuery
+from narrows.spark.shared_stream import SharedStream
 
 if TYPE_CHECKING:
     from narrows.catalog.objects import Source
@@ -29,137 +28,6 @@ if TYPE_CHECKING:
 
 READY_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
-
-
-@dataclass
-class Reads:
-    """One place in a plan where a shared stream is read."""
-
-    stream: SharedStream
-    consumer: str
-    demand: Demand
-
-
-class SharedQuery:
-    """A running pipeline on shared streams; to whoever looks, like a streaming query of Spark."""
-
-    def __init__(
-        self,
-        streams: SharedStreams,
-        name: str,
-        reads: Sequence[Reads],
-        *,
-        member: Member | None = None,
-        start: Callable[[], StreamingQuery] | None = None,
-    ) -> None:
-        """Either a member of its stream's group, or the start of a query of its own."""
-        self.name = name
-        self.reads = reads
-        self.member = member
-        self.began: Mapping[str, Registered] = {}
-        self._streams = streams
-        self._start = start
-        self._query: StreamingQuery | None = None
-        self._remaining: list[Remaining] = []
-        self._until: int | None = None
-        self._once = False
-        self._failure: BaseException | None = None
-        self._ended = threading.Event()
-        if member is not None:
-            member.on_failure = self._member_failed
-
-    # --- like a streaming query -------------------------------------------------------------------
-
-    @property
-    def isActive(self) -> bool:  # noqa: N802
-        return not self._ended.is_set()
-
-    def exception(self) -> BaseException | None:
-        return self._failure
-
-    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
-        return self._ended.wait(timeout)
-
-    def stop(self) -> None:
-        if self.member is not None:
-            self.reads[0].stream.group.remove(self.member)
-        self._streams.ended(self)
-
-    # --- its life ---------------------------------------------------------------------------------
-
-    def begin(self, found: Mapping[str, Registered], *, once: bool) -> None:
-        """Begins to read: it is registered, and what is decoded covers it."""
-        self.began = found
-        self._once = once
-        self._remaining = [Remaining(read.stream) for read in self.reads] if once else []
-        if self.member is not None:
-            read = self.reads[0]
-            self.member.position = found[read.consumer].position
-            read.stream.group.add(self.member)
-        elif not once:
-            self._run()
-
-    def tend(self) -> bool:
-        """Does what is to be done next; says whether it has come to its end."""
-        if self._failure is not None:
-            return True
-        if self._query is not None:
-            if self._query.isActive:
-                return False
-            self._failure = self._query.exception()
-            return True
-        if not self._once or not all(files.is_done for files in self._remaining):
-            return False
-        if self.member is None:
-            self._run()
-            return False
-        if self._until is None:
-            self._until = self.reads[0].stream.log.last()
-        if self.member.position < self._until:
-            return False
-        self.member.leaving = True
-        return self.member.gone.is_set()
-
-    def fail(self, error: BaseException) -> None:
-        self._failure = self._failure or error
-
-    def halt(self) -> None:
-        """Reads no further."""
-        if self.member is not None:
-            self.member.leaving = True
-        elif self._query is not None:
-            self._query.stop()
-
-    def end(self) -> None:
-        """Tells whoever waits."""
-        self._ended.set()
-
-    def _run(self) -> None:
-        assert self._start is not None
-        self._query = self._start()
-
-    def _member_failed(self, member: Member, error: BaseException) -> None:
-        self._failure = error
-
-    # --- for people -------------------------------------------------------------------------------
-
-    def progress(self) -> dict[str, dict[str, Any]]:
-        """For each stream: what is decoded, what was counted, and how far behind this one is."""
-        return {read.stream.source.name: self._progress(read) for read in self.reads}
-
-    def _progress(self, read: Reads) -> dict[str, Any]:
-        snapshot, last = read.stream.registry.snapshot(), read.stream.log.last()
-        position = snapshot.positions.get(read.consumer, last)
-        began = self.began.get(read.consumer)
-        return {
-            "version": snapshot.applied.version,
-            "position": position,
-            "first": None if began is None else began.position + 1,
-            "missed": 0 if began is None else began.missed,
-            "lag": last - position,
-            "alone": self.member is None or read.stream.group.is_alone(self.member),
-            **read.stream.counters(),
-        }
 
 
 @dataclass
@@ -196,8 +64,11 @@ class SharedStreams:
             name = read.stream.source.name
             demands.setdefault(name, (read.stream, {}))[1][read.consumer] = read.demand
         found: dict[str, dict[str, Registered]] = {}
+        self._refuse_running(queries)
         try:
             with self._lock:
+                for query in queries:
+                    query.prepare(once=once)
                 for name, (stream, wanted) in demands.items():
                     found[name] = stream.register(
                         wanted, once=once, trigger=trigger, start_at=start_at
@@ -206,8 +77,7 @@ class SharedStreams:
             with self._lock:
                 for query in queries:
                     names = {read.stream.source.name for read in query.reads}
-                    began = {c: r for name in names for c, r in found[name].items()}
-                    query.begin(began, once=once)
+                    query.begin({c: r for name in names for c, r in found[name].items()})
                     self._queries.append(query)
                 self._look_after()
         except BaseException:
@@ -215,10 +85,17 @@ class SharedStreams:
                 for query in queries:
                     if query in self._queries:
                         query.stop()
-                for name in found:
-                    stream, wanted = demands[name]
+                for stream, wanted in demands.values():
                     stream.unregister(*wanted)
             raise
+
+    def _refuse_running(self, queries: Sequence[SharedQuery]) -> None:
+        running = {query.name for query in self._queries}
+        for query in queries:
+            if query.name in running:
+                hint = f"stop it first: `STOP PIPELINE {query.name}`"
+                message = f"pipeline `{query.name}` is running already"
+                raise fail(Code.OBJECT_IN_USE, message, None, hint)
 
     def _await_ready(
         self, demands: Sequence[tuple[SharedStream, Mapping[str, Demand]]], timeout: float
@@ -243,17 +120,22 @@ class SharedStreams:
                     " or wait longer with `session.start(..., ready_timeout=...)`",
                 )
             if waiting:
+                with self._lock:
+                    for stream, _, _ in waiting:
+                        stream.ensure_ingest()
                 pause.wait(0.05)
 
     def ended(self, query: SharedQuery) -> None:
         """A pipeline has come to its end: the streams need not decode for it any more."""
         with self._lock:
-            query.halt()
-            if query in self._queries:
-                self._queries.remove(query)
-                for read in query.reads:
-                    read.stream.unregister(read.consumer)
-            query.end()
+            try:
+                query.halt()
+                if query in self._queries:
+                    self._queries.remove(query)
+                    for read in query.reads:
+                        read.stream.unregister(read.consumer)
+            finally:
+                query.end()
 
     def close(self) -> None:
         """Stops what still runs."""
@@ -284,12 +166,10 @@ class SharedStreams:
                     self._tend_stream(stream)
             for query in list(self._queries):
                 try:
-                    over = query.tend()
+                    if query.tend():
+                        self.ended(query)
                 except Exception as error:
-                    query.fail(error)
-                    over = True
-                if over:
-                    self.ended(query)
+                    query.fail(error)  # and, with the next look, ended
             if not self._queries:
                 self._thread = None
             return bool(self._queries)

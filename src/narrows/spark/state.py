@@ -22,6 +22,7 @@ from typing import IO
 from narrows.errors import Code, fail
 from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node
 from narrows.logical.walk import topological
+from narrows.shared.registry import Registry
 
 _STATEFUL = (Aggregation, Distinct, Join)
 
@@ -85,8 +86,10 @@ class StateFolder:
         """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
         record = self.path / "pipelines" / f"{pipeline}.json"
         now = _fingerprint(plan)
-        if record.exists() and self.checkpoint(pipeline).exists():
-            before = json.loads(record.read_text("utf-8"))
+        before = json.loads(record.read_text("utf-8")) if record.exists() else {}
+        # On a shared stream a pipeline without state has a place, but no checkpoint.
+        shared = any(source.endswith(_SHARED) for source in before.get("sources", ()))
+        if before and (shared or self.checkpoint(pipeline).exists()):
             for part, what in _PARTS.items():
                 if before.get(part) != now[part]:
                     raise fail(
@@ -108,9 +111,19 @@ class StateFolder:
         for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(self.path / "statistics" / pipeline, ignore_errors=True)
+        for stream in (self.path / "shared").glob("*"):
+            registry = Registry(stream)
+            for consumer in registry.snapshot().positions:
+                if consumer.partition("#")[0] == pipeline:
+                    registry.forget(consumer)
         (self.path / "pipelines" / f"{pipeline}.json").unlink(missing_ok=True)
 
+    def reset_stream(self, stream: str) -> None:
+        """Forgets what a shared stream has taken and decoded, and where its pipelines were."""
+        shutil.rmtree(self.shared(stream), ignore_errors=True)
 
+
+_SHARED = ", shared)"
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
 
 
@@ -123,7 +136,8 @@ def _fingerprint(plan: Node) -> dict[str, list[str]]:
     for node in topological(plan):
         if isinstance(node, Decoded):
             path = node.source.options.get("path", "")
-            sources.append(f"{node.source.name} ({node.source.format}, {path})")
+            kind = _SHARED if node.source.shared else ")"
+            sources.append(f"{node.source.name} ({node.source.format}, {path}{kind}")
         elif isinstance(node, _STATEFUL):
             parts = [f"{key}={value}" for key, value in node.info().items()]
             state.append(f"{node.operator} {', '.join(parts)}".strip())
