@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from narrows.catalog.objects import Pipeline
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain import explain
-from narrows.logical.build import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
+from narrows.logical.query import Built, build
 from narrows.logical.required import required
 from narrows.notices import Notice
 from narrows.optimizer.runner import (

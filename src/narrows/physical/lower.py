@@ -45,6 +45,7 @@ from narrows.physical.nodes import (
     PhysicalTail,
     PhysicalWindow,
 )
+from narrows.physical.relational_nodes import RELATIONAL_COUNTERPARTS
 
 _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Filter: PhysicalFilter,
@@ -58,6 +59,7 @@ _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Limit: PhysicalLimit,
     Distinct: PhysicalDistinct,
     Tail: PhysicalTail,
+    **RELATIONAL_COUNTERPARTS,
 }
 
 

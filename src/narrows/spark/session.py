@@ -119,7 +119,9 @@ class Session:
         while isinstance(root, (Tail, DataSink, PhysicalEncoder)):
             root = root.children[0]
         return compile_plan(
-            root, lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming)
+            root,
+            self.spark,
+            lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming),
         )
 
     # --- sources ----------------------------------------------------------------------------------
