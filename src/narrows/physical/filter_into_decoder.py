@@ -23,7 +23,7 @@ from narrows.expressions import Expr
 from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFunction, Window
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
-from narrows.optimizer.predicate_pushdown import split, with_filter
+from narrows.optimizer.conjuncts import split, with_filter
 from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter
 from narrows.physical.worker_predicate import leaf_test
 

@@ -41,7 +41,7 @@ from narrows.logical.relational_nodes import (
     Values,
 )
 from narrows.logical.required import required
-from narrows.optimizer.predicate_pushdown import conjunction
+from narrows.optimizer.conjuncts import conjunction
 from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter, PhysicalSharedStream
 from narrows.physical.worker_predicate import worker_predicate
 from narrows.schema import TIMESTAMP, DataType, Struct
