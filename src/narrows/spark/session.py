@@ -25,6 +25,7 @@ from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.read_table import compares_sizes, read_table
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
@@ -121,7 +122,9 @@ class Session:
         return compile_plan(
             root,
             self.spark,
-            lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming),
+            lambda node, spec: self._open(
+                node, self._placed(node, spec, pipeline), streaming, joined=compares_sizes(root)
+            ),
         )
 
     # --- sources ----------------------------------------------------------------------------------
@@ -164,12 +167,16 @@ class Session:
     def _parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
-    def _open(self, node: Decoded, spec: ReadSpec, streaming: bool) -> DataFrame:
+    def _open(self, node: Decoded, spec: ReadSpec, streaming: bool, joined: bool) -> DataFrame:
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
-        if node.source.bounded:
-            list_files(spec.path)  # a table that is not there is said so before Spark starts
         stream = streaming and not node.source.bounded
+        if not stream:
+            # A table that is not there is said so before Spark starts.
+            files = list_files(spec.path, missing_ok=not node.source.bounded)
+            table = read_table(self.spark, spec, files, joined=joined)
+            if table is not None:
+                return table
         reader = self.spark.readStream if stream else self.spark.read
         return reader.format(NarrowsSource.name()).option("spec", spec.to_option()).load()
 

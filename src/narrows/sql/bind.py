@@ -48,7 +48,13 @@ from narrows.sql.binding import (
 )
 from narrows.sql.dialect import NarrowsDialect
 from narrows.sql.functions import Function, FunctionRegistry, Kind, operator
-from narrows.sql.literals import bind_literal, literal, negated, typed_literal
+from narrows.sql.literals import (
+    bind_literal,
+    interval_literal,
+    literal,
+    negated,
+    typed_literal,
+)
 from narrows.sql.scope import Name, Scope
 from narrows.sql.types import read_type_text
 
@@ -120,7 +126,7 @@ class Binder:
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString() | exp.RawString():
                 return bind_literal(node)
             case exp.Interval():
-                return self._carried(node)
+                return interval_literal(node) or self._carried(node)
             case exp.Neg(this=exp.Literal(is_string=False)):
                 return negated(bind_literal(node.this))
             case exp.Anonymous() | exp.Filter() | exp.Window() | exp.WithinGroup():
