@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from narrows.spark.embedded import embedded_session
 
-
 SMALL_DATA = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
 """On a few rows, compiling code and starting tasks is all the time that a query takes."""
 

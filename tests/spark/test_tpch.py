@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import tpch_data
 from pyspark.sql import DataFrame, SparkSession
 
 import narrows
+import tpch_data
 
 QUERIES = tpch_data.queries()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-import tpch_data
 
 import narrows
+import tpch_data
 from narrows.logical.walk import sources_of
 from narrows.planner import plan_query
 from narrows.sql.parse import parse_query

@@ -1,4 +1,4 @@
-"""Bounded reads without a data source of their own: a row a task, which the task reads its files by.
+"""Bounded reads without a data source of their own: a row for each task tells it what to read.
 
 Spark starts Python processes on the driver for every Python data source that it plans, which takes
 longer than reading a small table; and it knows nothing of the size of what they read, so it takes

@@ -14,12 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
-from narrows.errors import Code, NarrowsError, fail
+from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.files.listing import list_files
 from narrows.logical.nodes import DataSink, Decoded, Tail
 from narrows.physical.nodes import PhysicalEncoder
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
+from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
@@ -31,8 +32,20 @@ from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
+from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
 from narrows.sql.parse import parse, parse_query
-from narrows.sql.statements import Query, Select, Start, Statement, Stop
+from narrows.sql.scope import Name
+from narrows.sql.statements import (
+    Analyze,
+    CreateSource,
+    Explain,
+    ExplainMode,
+    Query,
+    Select,
+    Start,
+    Statement,
+    Stop,
+)
 from narrows.sql.types import read_schema
 
 DATAFRAME = "dataframe"
@@ -103,6 +116,16 @@ class Session:
             case Stop(pipelines=pipelines):
                 self.stop(*(name for name, _ in pipelines))
                 return None
+            case Explain(mode=ExplainMode.ANALYZE, query=query) if query is not None:
+                plan = plan_query(query, self.catalog, pruning=self.pruning)
+                return explain_analyze(self, plan)
+            case Analyze(name=name, name_span=span):
+                self.analyze(name, span)
+                return None
+            case CreateSource(name=name):
+                answer = self.catalog.execute_statement(statement)
+                self._remember_statistics(name)
+                return answer
             case _:
                 return self.catalog.execute_statement(statement)
 
@@ -122,10 +145,35 @@ class Session:
         return compile_plan(
             root,
             self.spark,
-            lambda node, spec: self._open(
-                node, self._placed(node, spec, pipeline), streaming, joined=compares_sizes(root)
+            lambda node, spec: self.open(
+                node,
+                self.placed(node, spec, pipeline),
+                streaming=streaming,
+                joined=compares_sizes(root),
             ),
         )
+
+    # --- statistics -------------------------------------------------------------------------------
+
+    def analyze(self, table: str, span: Span | None = None) -> None:
+        """Counts rows, widths, distinct values and NULLs of a table, for the planner."""
+        source = self.catalog.find_source(Name(table, span))
+        if not source.bounded or source.connector == DATAFRAME:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"`{source.name}` has no statistics: only tables of files can be analyzed",
+                span,
+            )
+        counted = count_table(self, source)
+        save_statistics(self.state.table_statistics(source.name), counted)
+        self.catalog.add_source(replace(source, statistics=counted))
+
+    def _remember_statistics(self, name: str) -> None:
+        """What was counted in an earlier session, if the table has not changed since."""
+        source = self.catalog.find_source(Name(name, None))
+        if source.bounded:
+            counted = load_statistics(self.state.table_statistics(source.name), source)
+            self.catalog.add_source(replace(source, statistics=counted))
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -150,7 +198,7 @@ class Session:
         self.catalog.add_source(source)
         self._frames[name.casefold()] = (frame, payload)
 
-    def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
+    def placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
         """The specification with its places in the state folder."""
         source = node.source.name
         zone = self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
@@ -167,7 +215,8 @@ class Session:
     def _parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
-    def _open(self, node: Decoded, spec: ReadSpec, streaming: bool, joined: bool) -> DataFrame:
+    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool, joined: bool) -> DataFrame:
+        """A source as a data frame of what the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
         stream = streaming and not node.source.bounded

@@ -18,6 +18,7 @@ from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.statements import (
+    Analyze,
     CreatePipeline,
     CreateSink,
     CreateSource,
@@ -37,7 +38,10 @@ from narrows.sql.statements import (
 )
 from narrows.sql.types import read_columns
 
-_STATEMENTS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "START", "STOP", "SELECT", "WITH")
+_STATEMENTS = (
+    *("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "START", "STOP"),
+    *("SELECT", "WITH", "VALUES"),
+)
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
 _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
@@ -128,6 +132,8 @@ class _StatementParser:
                 parsed = self._describe()
             case "EXPLAIN":
                 parsed = self._explain()
+            case "ANALYZE":
+                parsed = self._analyze()
             case "START":
                 parsed = Start(pipelines=self._pipelines())
             case "STOP":
@@ -270,6 +276,12 @@ class _StatementParser:
         if cursor.take_words("SHARED STREAM"):
             return Explain(mode=mode, shared_stream=cursor.name("a stream name"))
         return Explain(mode=mode, query=self.query())
+
+    def _analyze(self) -> Statement:
+        self._cursor.expect("TABLE")
+        name, span = self._cursor.name("a table name")
+        self._cursor.take_words("COMPUTE STATISTICS")
+        return Analyze(name=name, name_span=span)
 
     def _pipelines(self) -> tuple[tuple[str, Span], ...]:
         if not self._cursor.take("PIPELINES"):
