@@ -10,10 +10,11 @@ from narrows.catalog.objects import Pipeline, Sink
 from narrows.codecs.encoder import encoder_spec
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain import explain
-from narrows.logical.build import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
+from narrows.logical.query import Built, build
 from narrows.logical.required import required
 from narrows.notices import Notice
+from narrows.optimizer.projection_pushdown import Decision, decisions, without_dead_columns
 from narrows.optimizer.runner import (
     LOGICAL_RULES,
     PHYSICAL_RULES,
@@ -43,6 +44,16 @@ class Plan:
     physical: Node
     notices: tuple[Notice, ...]
     rule_runs: tuple[RuleRun, ...]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Where ProjectionPushdown could drop columns, and whether it pays, with the figures."""
+        before = self.bound
+        for run in self.rule_runs:
+            if run.rule == "ProjectionPushdown":
+                return list(decisions(without_dead_columns(before)))
+            before = run.plan or before
+        return []
 
     def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
         """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""

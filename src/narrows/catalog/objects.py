@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from narrows.catalog.statistics import TableStatistics
 from narrows.schema import Struct
 from narrows.sql.statements import ObjectKind, OptionValue, Query
 
@@ -19,6 +20,8 @@ class Source:
     connector: str = "file"
     format: str = "json"
     options: Mapping[str, OptionValue] = field(default_factory=dict)
+    statistics: TableStatistics | None = None
+    """What ANALYZE TABLE counted."""
 
     @property
     def kind(self) -> ObjectKind:

@@ -28,6 +28,7 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
         parts.extend(
             section(f"After {run.rule}", run.plan) for run in plan.rule_runs if run.plan is not None
         )
+        parts.extend(_projections(plan))
     elif mode is not ExplainMode.PHYSICAL:
         parts.append(section("Logical Plan", plan.logical))
     if mode is not ExplainMode.LOGICAL:
@@ -42,6 +43,12 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
                 lines.append(f"  hint: {notice.hint}")
         parts.append("\n".join(("Notices", *lines)))
     return "\n\n".join(parts)
+
+
+def _projections(plan: Plan) -> Iterator[str]:
+    """Where columns could be dropped on the way up, and what ProjectionPushdown made of it."""
+    if plan.decisions:
+        yield "\n".join(("Projections", *(f"- {decision}" for decision in plan.decisions)))
 
 
 def section(title: str, root: Node) -> str:

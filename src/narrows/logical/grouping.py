@@ -12,6 +12,7 @@ from narrows.expression_text import expression_text
 from narrows.expressions import Call, Column, Expr, Literal, columns_of, walk
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
+from narrows.logical.walk import topological
 from narrows.schema import BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
 from narrows.sql.binding import Ids
 from narrows.sql.functions import Kind
@@ -75,27 +76,37 @@ def _aggregation(
     named_keys = tuple(NamedExpr(default_name(key), key) for key in keys)
     named_calls = tuple(NamedExpr(expression_text(call), call) for call in aggregates)
     relation = relation_of(ids.new(), None, (*named_keys, *named_calls))
+    sets = None
+    if clauses.grouping is not None and clauses.grouping.sets is not None:
+        sets = tuple(
+            tuple(sorted({keys.index(key) for key in chosen})) for chosen in clauses.grouping.sets
+        )
+    made = {part.id for node in topological(plan) if (part := getattr(node, "relation", None))}
     computed: dict[Expr, Column] = dict(zip((*keys, *aggregates), relation.columns, strict=True))
     clauses.rewrite_after_grouping(computed.get)
     generated = [clauses.generated.relation.id] if clauses.generated is not None else []
-    _refuse_ungrouped(clauses, {relation.id, *generated})
-    return Aggregation(child=plan, keys=named_keys, calls=named_calls, relation=relation)
+    # Columns of the query around a subquery are constants here.
+    _refuse_ungrouped(clauses, made - {relation.id, *generated})
+    return Aggregation(child=plan, keys=named_keys, calls=named_calls, relation=relation, sets=sets)
 
 
-def _refuse_ungrouped(clauses: Clauses, allowed: set[int]) -> None:
+def _refuse_ungrouped(clauses: Clauses, ungrouped: set[int]) -> None:
+    found = list(clauses.after_grouping())
+    used = [column for expr in found for column in columns_of(expr)]
+    for subquery in clauses.subqueries.used_by(found):
+        used.extend(subquery.outer_columns())
     problems = []
-    for expr in clauses.after_grouping():
-        for column in columns_of(expr):
-            if column.id.relation not in allowed:
-                text = expression_text(column)
-                problems.append(
-                    Problem(
-                        Code.NOT_GROUPED,
-                        f"column `{text}` is neither in GROUP BY nor inside an aggregate",
-                        column.span,
-                        f"add it to GROUP BY, or write `any_value({text})`",
-                    )
+    for column in used:
+        if column.id.relation in ungrouped:
+            text = expression_text(column)
+            problems.append(
+                Problem(
+                    Code.NOT_GROUPED,
+                    f"column `{text}` is neither in GROUP BY nor inside an aggregate",
+                    column.span,
+                    f"add it to GROUP BY, or write `any_value({text})`",
                 )
+            )
     if problems:
         raise NarrowsError(*dict.fromkeys(problems))
 

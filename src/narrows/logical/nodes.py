@@ -343,11 +343,16 @@ class Window(UnaryNode):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Aggregation(UnaryNode):
-    """Groups rows by keys and folds each group; outputs the keys, then the calls."""
+    """Groups rows by keys and folds each group; outputs the keys, then the calls.
+
+    With `sets` (ROLLUP, CUBE, GROUPING SETS), rows are grouped once by each set of keys, given by
+    their places; the keys that a set leaves out are NULL in its groups.
+    """
 
     keys: tuple[NamedExpr, ...]
     calls: tuple[NamedExpr, ...]
     relation: Relation
+    sets: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -369,6 +374,11 @@ class Aggregation(UnaryNode):
         info = {}
         if self.keys:
             info["keys"] = Listing([expression_text(expr) for _, expr in self.keys])
+        if self.sets is not None:
+            info["sets"] = Listing(
+                [f"({', '.join(self.keys[place].name for place in keys)})" for keys in self.sets],
+                ", ",
+            )
         if self.calls:
             info["calls"] = Listing([expression_text(expr) for _, expr in self.calls])
         return info

@@ -22,9 +22,7 @@ from narrows.sql.functions import Kind
 
 
 def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
-    found = dict.fromkeys(
-        part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
-    )
+    found = stateful_calls(clauses)
     levels: dict[int, int] = {}
     by_level: dict[int, list[Call]] = {}
     for call in found:
@@ -44,6 +42,12 @@ def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     if computed:
         clauses.rewrite(computed.get)
     return plan
+
+
+def stateful_calls(clauses: Clauses) -> dict[Expr, None]:
+    return dict.fromkeys(
+        part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
+    )
 
 
 def _is_stateful(expr: Expr) -> bool:

@@ -15,6 +15,7 @@ from narrows.logical.nodes import Node
 from narrows.optimizer.constant_folding import ConstantFolding
 from narrows.optimizer.list_element_pruning import ListElementPruning
 from narrows.optimizer.predicate_pushdown import PredicatePushdown
+from narrows.optimizer.projection_pushdown import ProjectionPushdown
 from narrows.optimizer.rule import Rule
 from narrows.optimizer.struct_field_pruning import StructFieldPruning
 from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
@@ -30,6 +31,7 @@ LOGICAL_RULES: tuple[Rule, ...] = (
     TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
     StructFieldPruning(),
     ListElementPruning(),
+    ProjectionPushdown(),  # last: what is not decoded need not be dropped
 )
 
 PHYSICAL_RULES: tuple[Rule, ...] = (
@@ -43,6 +45,7 @@ PRUNING: frozenset[str] = frozenset(
         "TopLevelColumnPruning",
         "StructFieldPruning",
         "ListElementPruning",
+        "ProjectionPushdown",
         "FilterIntoDecoder",
     }
 )

@@ -33,6 +33,7 @@ from narrows.codecs.encoder import encoder_spec
 from narrows.codecs.fragment import Fragment, FragmentField
 from narrows.expressions import columns_of
 from narrows.logical.nodes import DataSink, Filter, Generate, Join, Limit, Node, Sort
+from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
 from narrows.notices import Notice
@@ -45,7 +46,7 @@ from narrows.physical.nodes import (
 )
 from narrows.physical.paths import source_path
 
-_HANDS_ON_ROWS = (Filter, Join, Generate, Sort, Limit)
+_HANDS_ON_ROWS = (Filter, Join, Generate, Keep, Sort, Limit)
 """Operators through which a fragment travels with its row."""
 
 
@@ -192,6 +193,9 @@ def _narrow_shipping(plan: Node) -> Node:
     def narrow(node: Node) -> Node | None:
         if isinstance(node, PhysicalReader) and node.encodes:
             return replace(node, ships=found.row(node))
+        if isinstance(node, Keep):
+            kept = [column for column in node.columns if column.id in found.columns]
+            return replace(node, columns=tuple(kept)) if len(kept) < len(node.columns) else None
         return None
 
     return transform_up(plan, narrow) or plan

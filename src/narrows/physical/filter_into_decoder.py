@@ -22,9 +22,10 @@ from dataclasses import replace
 
 from narrows.expressions import Expr
 from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFunction, Window
+from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
-from narrows.optimizer.predicate_pushdown import split, with_filter
+from narrows.optimizer.conjuncts import split, with_filter
 from narrows.physical.nodes import PhysicalFilter, PhysicalReader
 from narrows.physical.worker_predicate import leaf_test
 
@@ -61,6 +62,10 @@ def _narrow_shipping(plan: Node) -> Node:
     def narrow(node: Node) -> Node | None:
         if isinstance(node, PhysicalReader) and node.filter:
             return replace(node, ships=found.row(node))
+        if isinstance(node, Keep) and isinstance(node.child, PhysicalReader):
+            shipped = {column.id for column in node.child.outputs}
+            # The decoder ships no more than that anyway.
+            return node.child if shipped == {column.id for column in node.columns} else None
         return None
 
     return transform_up(plan, narrow) or plan

@@ -48,6 +48,7 @@ from narrows.physical.nodes import (
     PhysicalWindow,
     batch_info,
 )
+from narrows.physical.relational_nodes import RELATIONAL_COUNTERPARTS
 
 TAKES_ROWS = "none"
 """The format of sinks that take rows instead of payloads."""
@@ -64,6 +65,7 @@ _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Limit: PhysicalLimit,
     Distinct: PhysicalDistinct,
     Tail: PhysicalTail,
+    **RELATIONAL_COUNTERPARTS,
 }
 
 

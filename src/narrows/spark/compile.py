@@ -6,11 +6,11 @@ can collide with another or with a keyword. The user's names come back at the ve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.codecs.projection import Aspect, DecodeProjection
@@ -31,13 +31,25 @@ from narrows.logical.nodes import (
     Project,
     Sort,
 )
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    OneRow,
+    SetOperation,
+    Subquery,
+    Union,
+    Values,
+)
 from narrows.logical.required import required
-from narrows.optimizer.predicate_pushdown import conjunction
+from narrows.optimizer.conjuncts import conjunction
 from narrows.physical.nodes import PhysicalFilter, PhysicalProject, PhysicalReader
 from narrows.physical.worker_predicate import worker_predicate
 from narrows.schema import TIMESTAMP, DataType, Struct
+from narrows.spark import relational
+from narrows.spark.frame import Frame, column_name, named_columns, relation_columns
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
+from narrows.spark.subqueries import TemporaryViews, with_subquery
 from narrows.sql.scope import Relation
 
 _JOINS = {
@@ -54,27 +66,16 @@ OpenSource = Callable[[Decoded, ReadSpec], DataFrame]
 """Opens a source as a data frame of the columns that the specification ships."""
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A data frame, and what its columns are to the plan."""
-
-    data: DataFrame
-    sources: Mapping[int, ShippedSource]
-    columns: Mapping[ColumnId, Typed]
-    fragments: tuple[str, ...] = ()
-    """Columns that nobody computes with: what readers have encoded for the sinks."""
-
-    @property
-    def sql(self) -> SparkSql:
-        return SparkSql(self.sources, self.columns)
-
-
-def compile_plan(plan: Node, open_source: OpenSource) -> DataFrame:
+def compile_plan(plan: Node, spark: SparkSession, open_source: OpenSource) -> DataFrame:
     """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark.
 
     Behind the columns stand the fragments that readers have encoded, if there are any.
     """
-    frame = _Compiler(open_source).frame(plan)
+    with TemporaryViews() as views:
+        return _with_names(plan, Compiler(spark, views, open_source).frame(plan))
+
+
+def _with_names(plan: Node, frame: Frame) -> DataFrame:
     outputs = [column for column in plan.outputs if not _is_delayed(plan, column)]
     texts = [*(frame.sql.text(column) for column in outputs), *map(quote, frame.fragments)]
     selected = frame.data.select([F.expr(t).alias(f"o{i}") for i, t in enumerate(texts)])
@@ -85,11 +86,21 @@ def _is_delayed(plan: Node, column: Column) -> bool:
     return isinstance(plan, PhysicalProject) and column.id.ordinal in plan.delayed
 
 
-class _Compiler:
-    def __init__(self, open_source: OpenSource) -> None:
+class Compiler:
+    def __init__(self, spark: SparkSession, views: TemporaryViews, open_source: OpenSource) -> None:
+        self.views = views
+        self._spark = spark
         self._open_source = open_source
+        self._done: dict[int, Frame] = {}
 
     def frame(self, node: Node) -> Frame:
+        """The frame of a node; one that several parents share is made once."""
+        found = self._done.get(id(node))
+        if found is None:
+            found = self._done[id(node)] = self._frame(node)
+        return found
+
+    def _frame(self, node: Node) -> Frame:
         match node:
             case PhysicalReader():
                 return self._source(node)
@@ -115,6 +126,20 @@ class _Compiler:
             case Distinct(child=child):
                 frame = self.frame(child)
                 return self._with(frame, frame.data.distinct())
+            case Keep(child=child, columns=columns):
+                return relational.keep(self.frame(child), columns)
+            case Analytic(child=child, calls=calls, relation=relation):
+                return relational.analytic(self.frame(child), calls, relation)
+            case Subquery(child=child):
+                return with_subquery(self, node, self.frame(child))
+            case Union(inputs=inputs):
+                return relational.union(node, [self.frame(side) for side in inputs])
+            case SetOperation(left=left, right=right):
+                return relational.set_operation(node, self.frame(left), self.frame(right))
+            case OneRow():
+                return relational.one_row(self._spark)
+            case Values():
+                return relational.values(self._spark, node)
             case _:
                 raise fail(
                     Code.NOT_SUPPORTED,
@@ -153,15 +178,17 @@ class _Compiler:
 
     def _aggregate(self, node: Aggregation) -> Frame:
         frame = self.frame(node.child)
-        keys = _named_columns(frame, node.keys, node.relation.id, 0)
-        calls = _named_columns(frame, node.calls, node.relation.id, len(node.keys))
+        if node.sets is not None:
+            return relational.grouping_sets(node, frame, node.sets)
+        keys = named_columns(frame, node.keys, node.relation.id, 0)
+        calls = named_columns(frame, node.calls, node.relation.id, len(node.keys))
         if not calls:
             data = frame.data.select(keys).distinct()
         elif not keys:
             data = frame.data.agg(*calls)
         else:
             data = frame.data.groupBy(*keys).agg(*calls)
-        return Frame(data, {}, _columns((*node.keys, *node.calls), node.relation.id))
+        return Frame(data, {}, relation_columns((*node.keys, *node.calls), node.relation.id))
 
     def _generate(self, node: Generate) -> Frame:
         frame = self.frame(node.child)
@@ -169,7 +196,7 @@ class _Compiler:
         text = value.text
         if node.outer and not node.generator.function.name.endswith("_outer"):
             text = text.replace("(", "_outer(", 1)
-        names = [_name(node.relation.id, o) for o in range(len(node.relation.schema))]
+        names = [column_name(node.relation.id, o) for o in range(len(node.relation.schema))]
         data = frame.data.select("*", F.expr(text).alias(*names))
         types = _generated_types(frame.sql, node)
         made = {
@@ -192,7 +219,7 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         source=source.name,
         format=source.format,
         projection=projection,
-        names=tuple(_name(relation, place) for place in range(projection.shipped)),
+        names=tuple(column_name(relation, place) for place in range(projection.shipped)),
         fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
         predicate=worker_predicate(tests, relation, projection) if tests else None,
         options=source.options,
@@ -222,39 +249,19 @@ def _with_watermark(data: DataFrame, node: Decoded, shipped: ShippedSource) -> D
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _name(relation: int, ordinal: int) -> str:
-    return f"c{relation}_{ordinal}"
-
-
 def fragment_name(relation: int, place: int) -> str:
     """The column of a source's fragment; nobody computes with it, so it keeps its name."""
     return f"f{relation}_{place}"
 
 
-def _named_columns(
-    frame: Frame, named: Sequence[NamedExpr], relation: int, first: int
-) -> list[SparkColumn]:
-    return [
-        F.expr(frame.sql.text(expr)).alias(_name(relation, ordinal))
-        for ordinal, (_, expr) in enumerate(named, start=first)
-    ]
-
-
-def _columns(named: Sequence[NamedExpr], relation: int) -> dict[ColumnId, Typed]:
-    return {
-        ColumnId(relation, ordinal): Typed(quote(_name(relation, ordinal)), expr.dtype)
-        for ordinal, (_, expr) in enumerate(named)
-    }
-
-
 def _selected(frame: Frame, fields: Sequence[tuple[int, NamedExpr]], relation: int) -> Frame:
     columns = [
-        F.expr(frame.sql.text(named.expr)).alias(_name(relation, ordinal))
+        F.expr(frame.sql.text(named.expr)).alias(column_name(relation, ordinal))
         for ordinal, named in fields
     ]
     data = frame.data.select(*columns, *frame.fragments)
     made = {
-        ColumnId(relation, ordinal): Typed(quote(_name(relation, ordinal)), named.expr.dtype)
+        ColumnId(relation, ordinal): Typed(quote(column_name(relation, ordinal)), named.expr.dtype)
         for ordinal, named in fields
     }
     return Frame(data, {}, made, frame.fragments)

@@ -24,6 +24,7 @@ from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
+from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
@@ -31,16 +32,29 @@ from narrows.spark.ingest import NarrowsIngest
 from narrows.spark.log_source import NarrowsLog
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.read_table import compares_sizes, read_table
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
+from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.write_spec import rows_of
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
-from narrows.sql.statements import Describe, Explain, Query, Select, Start, Statement, Stop
+from narrows.sql.statements import (
+    Analyze,
+    CreateSource,
+    Describe,
+    Explain,
+    ExplainMode,
+    Query,
+    Select,
+    Start,
+    Statement,
+    Stop,
+)
 from narrows.sql.types import read_schema
 
 DATAFRAME = "dataframe"
@@ -122,6 +136,16 @@ class Session:
                 described = self.catalog.execute_statement(statement)
                 assert isinstance(described, Rows)
                 return Rows(described.columns, (*described.rows, *info.rows()))
+            case Explain(mode=ExplainMode.ANALYZE, query=query) if query is not None:
+                plan = plan_query(query, self.catalog, pruning=self.pruning)
+                return explain_analyze(self, plan)
+            case Analyze(name=name, name_span=span):
+                self.analyze(name, span)
+                return None
+            case CreateSource(name=name):
+                answer = self.catalog.execute_statement(statement)
+                self._remember_statistics(name)
+                return answer
             case _:
                 return self.catalog.execute_statement(statement)
 
@@ -175,13 +199,38 @@ class Session:
 
         `open_shared` opens shared streams; without it they are read like any other source.
         """
+        root = rows_of(plan.physical)
+        joined = compares_sizes(root)
 
         def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
             if node.source.shared and open_shared is not None:
                 return open_shared(node, spec)
-            return self._open(node, self._placed(node, spec, pipeline), streaming)
+            placed = self.placed_for(node, spec, pipeline)
+            return self.open(node, placed, streaming=streaming, joined=joined)
 
-        return compile_plan(rows_of(plan.physical), open_source)
+        return compile_plan(root, self.spark, open_source)
+
+    # --- statistics -------------------------------------------------------------------------------
+
+    def analyze(self, table: str, span: Span | None = None) -> None:
+        """Counts rows, widths, distinct values and NULLs of a table, for the planner."""
+        source = self.catalog.find_source(Name(table, span))
+        if not source.bounded or source.connector == DATAFRAME:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"`{source.name}` has no statistics: only tables of files can be analyzed",
+                span,
+            )
+        counted = count_table(self, source)
+        save_statistics(self.state.table_statistics(source.name), counted)
+        self.catalog.add_source(replace(source, statistics=counted))
+
+    def _remember_statistics(self, name: str) -> None:
+        """What was counted in an earlier session, if the table has not changed since."""
+        source = self.catalog.find_source(Name(name, None))
+        if source.bounded:
+            counted = load_statistics(self.state.table_statistics(source.name), source)
+            self.catalog.add_source(replace(source, statistics=counted))
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -206,7 +255,7 @@ class Session:
         self.catalog.add_source(source)
         self._frames[name.casefold()] = (frame, payload)
 
-    def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
+    def placed_for(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
         """The specification with the places in the state folder that are this pipeline's."""
         return replace(
             self.placed(node.source, spec),
@@ -232,12 +281,17 @@ class Session:
     def parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
-    def _open(self, node: Decoded, spec: ReadSpec, streaming: bool) -> DataFrame:
+    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool, joined: bool) -> DataFrame:
+        """A source as a data frame of what the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
-        if node.source.bounded:
-            list_files(spec.path)  # a table that is not there is said so before Spark starts
         stream = streaming and not node.source.bounded
+        if not stream:
+            # A table that is not there is said so before Spark starts.
+            files = list_files(spec.path, missing_ok=not node.source.bounded)
+            table = read_table(self.spark, spec, files, joined=joined)
+            if table is not None:
+                return table
         reader = self.spark.readStream if stream else self.spark.read
         return reader.format(NarrowsSource.name()).option("spec", spec.to_option()).load()
 

@@ -61,6 +61,12 @@ def shipped_schema(spec: ReadSpec) -> StructType:
     return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
 
 
+def shared_out(spec: ReadSpec, files: Sequence[FileEntry]) -> list[list[FileRange]]:
+    """What each task reads of the files."""
+    target = PARQUET_RANGE if spec.format == "parquet" else TARGET
+    return pack(split(files, target), spec.partitions)
+
+
 class FileRanges(InputPartition):
     """What one task reads, in order."""
 
@@ -77,9 +83,7 @@ class _Reader:
         return read_partition(self.spec, partition.ranges)
 
     def _split(self, files: Sequence[FileEntry]) -> list[InputPartition]:
-        target = PARQUET_RANGE if self.spec.format == "parquet" else TARGET
-        packed = pack(split(files, target), self.spec.partitions)
-        return [FileRanges(ranges) for ranges in packed]
+        return [FileRanges(ranges) for ranges in shared_out(self.spec, files)]
 
 
 class _TableReader(_Reader, DataSourceReader):

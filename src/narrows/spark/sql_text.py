@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from narrows.codecs.projection import Aspect, DecodeProjection, Key, Path, Step
 from narrows.errors import InternalError
+from narrows.expression_text import over_text
 from narrows.expressions import (
     Call,
     Cast,
@@ -34,6 +35,7 @@ from narrows.expressions import (
 )
 from narrows.physical.paths import source_path
 from narrows.schema import UNKNOWN, Array, DataType, Map, Struct, is_nested
+from narrows.sql.functions import Kind
 from narrows.sql.literals import literal
 
 
@@ -167,6 +169,8 @@ class SparkSql:
             text += f" FILTER (WHERE {self.text(call.filter)})"
         if call.ignore_nulls:
             text += " IGNORE NULLS"
+        if function.kind is Kind.ANALYTIC:
+            text += over_text(call, self.text, self.sort_key)
         return text
 
 

@@ -6,6 +6,7 @@ checkpoints/<pipeline>/           Spark's
 files/<pipeline>/<relation>/      which files a stream has taken
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
+tables/<table>.json               what ANALYZE TABLE counted
 rows/<sink>/                      rows of console and memory sinks
 shared/<stream>/                  registry, log and segments of a shared stream
 """
@@ -73,6 +74,9 @@ class StateFolder:
 
     def statistics(self, pipeline: str, source: str) -> Path:
         return self.path / "statistics" / pipeline / source
+
+    def table_statistics(self, table: str) -> Path:
+        return self.path / "tables" / f"{table}.json"
 
     def rows(self, sink: str) -> Path:
         return self.path / "rows" / sink

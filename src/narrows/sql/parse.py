@@ -18,6 +18,7 @@ from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.statements import (
+    Analyze,
     CreatePipeline,
     CreateSink,
     CreateSource,
@@ -39,16 +40,8 @@ from narrows.sql.statements import (
 from narrows.sql.types import read_columns
 
 _STATEMENTS = (
-    "CREATE",
-    "DROP",
-    "SHOW",
-    "DESCRIBE",
-    "EXPLAIN",
-    "START",
-    "STOP",
-    "SET",
-    "SELECT",
-    "WITH",
+    *("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "START", "STOP", "SET"),
+    *("SELECT", "WITH", "VALUES"),
 )
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
@@ -140,6 +133,8 @@ class _StatementParser:
                 parsed = self._describe()
             case "EXPLAIN":
                 parsed = self._explain()
+            case "ANALYZE":
+                parsed = self._analyze()
             case "START":
                 parsed = Start(pipelines=self._pipelines())
             case "STOP":
@@ -299,6 +294,12 @@ class _StatementParser:
         value, value_span = cursor.text, cursor.span
         cursor.advance()
         return Set(name=name, name_span=span, value=value, value_span=value_span)
+
+    def _analyze(self) -> Statement:
+        self._cursor.expect("TABLE")
+        name, span = self._cursor.name("a table name")
+        self._cursor.take_words("COMPUTE STATISTICS")
+        return Analyze(name=name, name_span=span)
 
     def _pipelines(self) -> tuple[tuple[str, Span], ...]:
         if not self._cursor.take("PIPELINES"):

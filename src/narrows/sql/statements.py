@@ -120,6 +120,14 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Analyze(Statement):
+    """ANALYZE TABLE: counts what the planner estimates by."""
+
+    name: str
+    name_span: Span
+
+
+@dataclass(frozen=True, kw_only=True)
 class Start(Statement):
     pipelines: tuple[tuple[str, Span], ...]
 

@@ -24,6 +24,7 @@ from narrows.schema import (
     SCALARS,
     STRING,
     TIMESTAMP,
+    TINYINT,
     UNKNOWN,
     Array,
     DataType,
@@ -155,6 +156,8 @@ _FOLD = {
     "lambdas": {2: _accumulator_and_element, 3: _accumulator},
 }
 
+_NAMES_KEYS = {"kind": Kind.AGGREGATE, "names_keys": True}
+
 _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     # how long, whether there
     "size": _SIZE,
@@ -279,6 +282,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "collect_list": _COLLECT,
     "array_agg": _COLLECT,
     "collect_set": {"result": results.list_of_argument(0)},
+    "grouping": {**_NAMES_KEYS, "result": results.fixed(TINYINT)},
+    "grouping_id": {**_NAMES_KEYS, "result": results.fixed(BIGINT)},
     # generators
     "explode": {"generator": _explode, "any_shape": _FIRST_ONLY},
     "explode_outer": {"generator": _explode, "any_shape": _FIRST_ONLY},

@@ -103,6 +103,8 @@ class Function:
     any_shape: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
     """Arguments whose nested values may come without the fields that nobody demanded. Elsewhere
     Spark compares the types of arguments, so they must be complete."""
+    names_keys: bool = field(default=False, repr=False, compare=False)
+    """`grouping(a)`: the arguments name group keys, their values do not matter."""
     deterministic: bool = field(default=True, repr=False, compare=False)
     known: bool = field(default=True, repr=False, compare=False)
     """False for a user's function, of which nothing is known: its use costs pruning."""
