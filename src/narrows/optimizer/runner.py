@@ -19,6 +19,7 @@ from narrows.optimizer.rule import Rule
 from narrows.optimizer.struct_field_pruning import StructFieldPruning
 from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
 from narrows.physical.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.streaming_aggregation_rewrite import StreamingAggregationRewrite
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
@@ -29,6 +30,7 @@ LOGICAL_RULES: tuple[Rule, ...] = (
 )
 
 PHYSICAL_RULES: tuple[Rule, ...] = (
+    StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
     FilterIntoDecoder(),  # the reader drops rows before they are shipped
 )
 

@@ -3,6 +3,8 @@
 DataSource          -> PhysicalDataSource, PhysicalDecoder
 DataSource, shared  -> PhysicalSharedStream
 DataSink            -> PhysicalEncoder, PhysicalDataSink   (no encoder for sinks that take rows)
+
+A source below something that goes by the order of rows ships that order, too.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from narrows.physical.nodes import (
     PhysicalTail,
     PhysicalWindow,
 )
+from narrows.physical.source_order import with_source_order
 
 _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Filter: PhysicalFilter,
@@ -64,7 +67,7 @@ _COUNTERPARTS: dict[type[Node], type[Node]] = {
 def lower(plan: Node) -> Node:
     lowered = transform_up(plan, _lower_node)
     assert lowered is not None
-    return lowered
+    return with_source_order(lowered)
 
 
 def _lower_node(node: Node) -> Node:

@@ -14,7 +14,7 @@ from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand
 from narrows.demand_text import row_parts
 from narrows.expression_text import expression_text
-from narrows.expressions import Column, Expr
+from narrows.expressions import Call, Column, Expr
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -35,6 +35,8 @@ from narrows.logical.nodes import (
     Window,
     decoded_columns,
 )
+from narrows.physical.incremental import why_not_incremental
+from narrows.sql.scope import Relation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,6 +61,8 @@ class PhysicalDecoder(Decoded, UnaryNode):
 
     filter: tuple[Expr, ...] = ()
     ships: Demand = ALL
+    order: bool = False
+    """Ships each row's place in the source, for functions and windows that go by it."""
 
     @property
     def shipped(self) -> Demand:
@@ -73,6 +77,8 @@ class PhysicalDecoder(Decoded, UnaryNode):
         if self.filter:
             info["filter"] = Listing([expression_text(test) for test in self.filter])
             info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
+        if self.order:
+            info["order"] = "source"
         return info
 
 
@@ -80,8 +86,12 @@ class PhysicalDecoder(Decoded, UnaryNode):
 class PhysicalSharedStream(Decoded):
     """Reads what the shared stream's one ingest has decoded for all its pipelines."""
 
+    order: bool = False
+    """As of a decoder: also ships the place of each row."""
+
     def info(self) -> Info:
-        return {"source": self.source_text, "shared": "true", **self.schema_info()}
+        info = {"source": self.source_text, "shared": "true", **self.schema_info()}
+        return {**info, "order": "source"} if self.order else info
 
 
 class PhysicalFilter(Filter):
@@ -109,7 +119,24 @@ class PhysicalWindow(Window):
 
 
 class PhysicalAggregation(Aggregation):
-    pass
+    def info(self) -> Info:
+        if not isinstance(self.child, Window):
+            return super().info()
+        return {**super().info(), "incremental": f"no: {why_not_incremental(self)}"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalStreamingAggregation(Aggregation):
+    """A window and its aggregation in one: the window keeps what the calls need, and no rows.
+
+    `bounds` are the columns that the window would have added; some of the keys refer to them.
+    """
+
+    window: Call
+    bounds: Relation
+
+    def info(self) -> Info:
+        return {"window": expression_text(self.window), **super().info()}
 
 
 class PhysicalSort(Sort):

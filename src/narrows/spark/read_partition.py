@@ -12,12 +12,14 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded, decoder_for
+from narrows.codecs.event_time import with_event_time
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
 from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
+from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.statistics import ReadCounts
 
 _SHIPPED_ROWS = 8_192
@@ -34,15 +36,18 @@ class Part(NamedTuple):
     block: Block | None = None
 
 
-def read_partition(spec: ReadSpec, ranges: Sequence[FileRange]) -> Iterator[pa.RecordBatch]:
-    for read in ranges:
+def read_partition(
+    spec: ReadSpec, ranges: Sequence[FileRange], places: Sequence[Place] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Reads ranges; `places` says where each stands in the source, for plans that need order."""
+    for number, read in enumerate(ranges):
         counts = ReadCounts()
+        order = RowOrder(places[number]) if spec.order is not None else None
         with DeadLetters(spec, read) as dead_letters:
             waiting: list[pa.RecordBatch] = []
             for part in _parts(spec, read):
-                if part.block is not None:
-                    dead_letters.add(part.block, part.decoded.bad)
-                shipped = ship(spec, part.decoded)
+                dead_letters.add(part.block, part.decoded.bad)
+                shipped = ship(spec, part.decoded, order)
                 counts.add(part.size, part.decoded, shipped)
                 if shipped.num_rows:
                     waiting.append(shipped)
@@ -64,7 +69,8 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     if spec.format == "parquet":
         from narrows.codecs.parquet import read_row_groups
 
-        return (Part(batch.decoded, batch.size) for batch in read_row_groups(read, spec.projection))
+        groups = read_row_groups(read, spec.projection)
+        return (Part(with_time(spec, group.decoded), group.size) for group in groups)
     return _lines(spec, read)
 
 
@@ -81,16 +87,28 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     )
     for block in blocks:
         decoded = decoder.decode_with_projection(block.payloads, spec.projection)
-        yield Part(decoded, block.size, block)
+        yield Part(with_time(spec, decoded), block.size, block)
 
 
-def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:
+def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:
+    """The rows that have an event time, where the source declares one."""
+    return decoded if spec.event_time is None else with_event_time(decoded, spec.event_time)
+
+
+def ship(spec: ReadSpec, decoded: Decoded, order: RowOrder | None = None) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
-    batch = decoded.batch
+    batch, names = decoded.batch, list(spec.names)
+    if spec.order is not None:
+        assert order is not None
+        # Numbered before the test: a row's place does not depend on which rows are kept.
+        batch = batch.append_column(spec.order, order.next(batch.num_rows))
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
-    if spec.names:
-        columns = batch.columns[: len(spec.names)]
-        return pa.RecordBatch.from_arrays(columns, names=list(spec.names))
+    columns = batch.columns[: len(names)]
+    if spec.order is not None:
+        columns.append(batch.column(batch.num_columns - 1))
+        names.append(spec.order)
+    if names:
+        return pa.RecordBatch.from_arrays(columns, names=names)
     rows = pa.nulls(batch.num_rows, pa.bool_())
     return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])

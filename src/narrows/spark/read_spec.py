@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from narrows.codecs.event_time import EventTime
 from narrows.codecs.predicate import Predicate
 from narrows.codecs.projection import DecodeProjection
 from narrows.errors import InternalError
@@ -37,6 +38,9 @@ class ReadSpec:
     file_log: str | None = None
     """The folder of the log of files that a stream has taken."""
     partitions: int = 1
+    event_time: EventTime | None = None
+    order: str | None = None
+    """The name of a hidden column that holds each row's place in the source; None for no such."""
 
     @property
     def path(self) -> str:

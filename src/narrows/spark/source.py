@@ -29,6 +29,7 @@ from narrows.files.ranges import TARGET, FileRange, pack, split
 from narrows.schema import BOOLEAN
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
+from narrows.spark.row_order import ORDER_TYPE, Place
 from narrows.spark.types import spark_struct
 
 
@@ -57,14 +58,17 @@ def shipped_schema(spec: ReadSpec) -> StructType:
     """What leaves the reader. A data frame needs a column, also when only rows are counted."""
     columns = spec.projection.columns[: spec.projection.shipped]
     named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
+    if spec.order is not None:
+        named.append((spec.order, ORDER_TYPE))
     return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
 
 
 class _Ranges(InputPartition):
-    """What one task reads, in order."""
+    """What one task reads, in order, and where each part stands in the source."""
 
-    def __init__(self, ranges: Sequence[FileRange]) -> None:
+    def __init__(self, ranges: Sequence[FileRange], places: Sequence[Place]) -> None:
         self.ranges = ranges
+        self.places = places
 
 
 class _Reader:
@@ -73,12 +77,14 @@ class _Reader:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Ranges)
-        return read_partition(self.spec, partition.ranges)
+        return read_partition(self.spec, partition.ranges, partition.places)
 
-    def _split(self, files: Sequence[FileEntry]) -> list[InputPartition]:
+    def _split(self, files: Sequence[FileEntry], batch: int = 0) -> list[InputPartition]:
         target = PARQUET_RANGE if self.spec.format == "parquet" else TARGET
-        packed = pack(split(files, target), self.spec.partitions)
-        return [_Ranges(ranges) for ranges in packed]
+        ranges = split(files, target)
+        places = {read: Place(batch, number) for number, read in enumerate(ranges)}
+        packed = pack(ranges, self.spec.partitions)
+        return [_Ranges(part, [places[read] for read in part]) for part in packed]
 
 
 class _TableReader(_Reader, DataSourceReader):
@@ -86,7 +92,7 @@ class _TableReader(_Reader, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         # Spark calls read() even for no partitions, so there is always one, maybe empty.
-        return self._split(list_files(self.spec.path, missing_ok=True)) or [_Ranges([])]
+        return self._split(list_files(self.spec.path, missing_ok=True)) or [_Ranges([], [])]
 
 
 class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -133,4 +139,5 @@ class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow
         return {"entry": self.log.admit(candidates, max_files=files, max_bytes=size)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return self._split(self.log.entries(after=start["entry"], upto=end["entry"]))
+        files = self.log.entries(after=start["entry"], upto=end["entry"])
+        return self._split(files, batch=end["entry"])

@@ -40,6 +40,7 @@ from narrows.sql.functions.registry import (
     Kind,
     Output,
     WindowArgument,
+    WindowKind,
 )
 from narrows.sql.functions.results import element_of, of_argument
 
@@ -302,13 +303,14 @@ def _stateful(name: str, low: int, high: int | None, **more: Any) -> Function:
 
 
 def _stream_window(
-    name: str, *arguments: WindowArgument, optional: int = 0, cuts_by_time: bool = False
+    kind: WindowKind, *arguments: WindowArgument, optional: int = 0, cuts_by_time: bool = False
 ) -> Function:
     return Function(
-        name,
+        f"{kind.value}window",
         Kind.STREAM_WINDOW,
         len(arguments) - optional,
         len(arguments),
+        window_kind=kind,
         window_arguments=arguments,
         cuts_by_time=cuts_by_time,
     )
@@ -317,12 +319,21 @@ def _stream_window(
 _UNIT, _COUNT, _CONDITION = WindowArgument.UNIT, WindowArgument.COUNT, WindowArgument.CONDITION
 
 _NARROWS: tuple[Function, ...] = (
-    _stream_window("tumblingwindow", _UNIT, _COUNT, cuts_by_time=True),
-    _stream_window("hoppingwindow", _UNIT, _COUNT, _COUNT, cuts_by_time=True),
-    _stream_window("sessionwindow", _UNIT, _COUNT),
-    _stream_window("slidingwindow", _UNIT, _COUNT, _COUNT, optional=1),
-    _stream_window("countwindow", _COUNT),
-    _stream_window("statewindow", _CONDITION, _CONDITION),
+    _stream_window(WindowKind.TUMBLING, _UNIT, _COUNT, cuts_by_time=True),
+    _stream_window(WindowKind.HOPPING, _UNIT, _COUNT, _COUNT, cuts_by_time=True),
+    _stream_window(WindowKind.SESSION, _UNIT, _COUNT),
+    _stream_window(WindowKind.SLIDING, _UNIT, _COUNT, _COUNT, optional=1),
+    _stream_window(WindowKind.COUNT, _COUNT),
+    _stream_window(WindowKind.STATE, _CONDITION, _CONDITION),
+    Function(
+        "last_row",
+        Kind.AGGREGATE,
+        1,
+        1,
+        result=of_argument(0),
+        look=each(same_if_present),
+        by_order=True,
+    ),
     Function("timestampadd", Kind.SCALAR, 3, 3, unit_first=True),
     Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),

@@ -49,6 +49,17 @@ class WindowArgument(Enum):
     CONDITION = "a condition"
 
 
+class WindowKind(Enum):
+    """How a stream window cuts."""
+
+    TUMBLING = "tumbling"
+    HOPPING = "hopping"
+    SESSION = "session"
+    SLIDING = "sliding"
+    COUNT = "count"
+    STATE = "state"
+
+
 class Output(NamedTuple):
     """A column that a generator makes."""
 
@@ -92,10 +103,15 @@ class Function:
     generator: Generator | None = field(default=None, repr=False, compare=False)
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
     window_arguments: tuple[WindowArgument, ...] = field(default=(), repr=False, compare=False)
+    window_kind: WindowKind | None = field(default=None, repr=False, compare=False)
     key_name: str | None = field(default=None, repr=False, compare=False)
     """The name under which SELECT may use this call when it is a group key: `window.start`."""
     cuts_by_time: bool = field(default=False, repr=False, compare=False)
     """A stream window that a row's own time alone puts it into."""
+    incremental: bool = field(default=True, repr=False, compare=False)
+    """An aggregate that can be kept up to date row by row, so a window need not keep its rows."""
+    by_order: bool = field(default=False, repr=False, compare=False)
+    """An aggregate that takes the value of the last row, in the order of the source."""
     unit_first: bool = field(default=False, repr=False, compare=False)
     """`dateadd(DAY, 1, ts)`: with one argument more than usual, the first one names a unit."""
     takes_star: bool = field(default=False, repr=False, compare=False)
