@@ -7,12 +7,14 @@ can collide with another or with a keyword. The user's names come back at the ve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from narrows.catalog.objects import Source
+from narrows.codecs.event_time import EventTime
 from narrows.codecs.projection import Aspect, DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.errors import Code, fail
@@ -30,14 +32,32 @@ from narrows.logical.nodes import (
     Node,
     Project,
     Sort,
+    StatefulFunction,
+    Window,
 )
 from narrows.logical.required import required
 from narrows.optimizer.predicate_pushdown import conjunction
-from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter, PhysicalSharedStream
+from narrows.physical.nodes import (
+    PhysicalDecoder,
+    PhysicalFilter,
+    PhysicalSharedStream,
+    PhysicalStreamingAggregation,
+)
 from narrows.physical.worker_predicate import worker_predicate
-from narrows.schema import TIMESTAMP, DataType, Struct
+from narrows.schema import DataType, Struct
+from narrows.spark.event_time import RunTime
+from narrows.spark.frame import Frame, column_name
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.row_functions import remember_rows
 from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
+from narrows.spark.windows import (
+    aggregate_windows,
+    cut_windows,
+    hidden_below,
+    ordered_pairs,
+    windows_above,
+    with_time,
+)
 from narrows.sql.scope import Relation
 
 _JOINS = {
@@ -54,32 +74,45 @@ OpenSource = Callable[[Decoded, ReadSpec], DataFrame]
 """Opens a source as a data frame of the columns that the specification ships."""
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A data frame, and what its columns are to the plan."""
+def compile_plan(
+    plan: Node,
+    open_source: OpenSource,
+    time: RunTime | None = None,
+    given: Mapping[Node, Frame] | None = None,
+) -> DataFrame:
+    """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark.
 
-    data: DataFrame
-    sources: Mapping[int, ShippedSource]
-    columns: Mapping[ColumnId, Typed]
-
-    @property
-    def sql(self) -> SparkSql:
-        return SparkSql(self.sources, self.columns)
-
-
-def compile_plan(plan: Node, open_source: OpenSource) -> DataFrame:
-    """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark."""
-    frame = _Compiler(open_source).frame(plan)
+    `given` are nodes whose rows are there already: what they stand on is not compiled.
+    """
+    frame = compile_frame(plan, open_source, time, given)
     texts = [frame.sql.text(column) for column in plan.outputs]
     selected = frame.data.select([F.expr(t).alias(f"o{i}") for i, t in enumerate(texts)])
     return selected.toDF(*[column.name for column in plan.outputs])
 
 
+def compile_frame(
+    plan: Node,
+    open_source: OpenSource,
+    time: RunTime | None = None,
+    given: Mapping[Node, Frame] | None = None,
+) -> Frame:
+    """The data frame of a node of a plan, with names of ours."""
+    return _Compiler(plan, open_source, time or RunTime(), given or {}).frame(plan)
+
+
 class _Compiler:
-    def __init__(self, open_source: OpenSource) -> None:
+    def __init__(
+        self, plan: Node, open_source: OpenSource, time: RunTime, given: Mapping[Node, Frame]
+    ) -> None:
         self._open_source = open_source
+        self._time = time
+        self._given = given
+        self._windows = windows_above(plan)
+        self._hidden = hidden_below(plan)
 
     def frame(self, node: Node) -> Frame:
+        if node in self._given:
+            return self._given[node]
         match node:
             case PhysicalDecoder() | PhysicalSharedStream():
                 return self._source(node)
@@ -88,7 +121,13 @@ class _Compiler:
                 return self._with(frame, frame.data.where(F.expr(frame.sql.text(predicate))))
             case Project(child=child, fields=fields, relation=relation):
                 frame = self.frame(child)
-                return _selected(frame, fields, relation.id)
+                return _selected(frame, fields, relation.id, hidden=node in self._hidden)
+            case StatefulFunction():
+                return remember_rows(self.frame(node.child), node)
+            case Window():
+                return cut_windows(self.frame(node.child), node, self._time)
+            case PhysicalStreamingAggregation():
+                return aggregate_windows(self.frame(node.child), node)
             case Join():
                 return self._join(node)
             case Aggregation():
@@ -113,31 +152,35 @@ class _Compiler:
                 )
 
     def _with(self, frame: Frame, data: DataFrame) -> Frame:
-        return Frame(data, frame.sources, frame.columns)
+        return frame.with_data(data)
 
     # --- sources ----------------------------------------------------------------------------------
 
     def _source(self, node: PhysicalDecoder | PhysicalSharedStream) -> Frame:
         spec = read_spec(node)
         shipped = ShippedSource(spec.projection, spec.names)
-        data = self._open_source(node, spec)
-        if data.isStreaming:
-            data = _with_watermark(data, node, shipped)
-        return Frame(data, {node.relation.id: shipped}, {})
+        frame = Frame(
+            self._open_source(node, spec), {node.relation.id: shipped}, {}, order=spec.order
+        )
+        return with_time(frame, node, self._windows.get(node), self._time)
 
     # --- relational operators ---------------------------------------------------------------------
 
     def _join(self, node: Join) -> Frame:
         left, right = self.frame(node.left), self.frame(node.right)
         both = Frame(
-            left.data, {**left.sources, **right.sources}, {**left.columns, **right.columns}
+            left.data,
+            {**left.sources, **right.sources},
+            {**left.columns, **right.columns},
+            stamp=left.stamp or right.stamp,
+            clock=left.clock or right.clock,
         )
         if node.condition is None:
             data = left.data.crossJoin(right.data)
         else:
             condition = F.expr(both.sql.text(node.condition))
             data = left.data.join(right.data, condition, _JOINS[node.kind])
-        return self._with(both, data)
+        return ordered_pairs(both.with_data(data), left, right, node)
 
     def _aggregate(self, node: Aggregation) -> Frame:
         frame = self.frame(node.child)
@@ -157,14 +200,21 @@ class _Compiler:
         text = value.text
         if node.outer and not node.generator.function.name.endswith("_outer"):
             text = text.replace("(", "_outer(", 1)
-        names = [_name(node.relation.id, o) for o in range(len(node.relation.schema))]
+        names = [column_name(node.relation.id, o) for o in range(len(node.relation.schema))]
+        if frame.order is not None:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"the rows that `{node.generator.function.name}` makes have no place in the stream,"
+                " so no function or window above it can go by their order",
+                node.generator.span,
+            )
         data = frame.data.select("*", F.expr(text).alias(*names))
         types = _generated_types(frame.sql, node)
         made = {
             ColumnId(node.relation.id, ordinal): Typed(quote(name), dtype)
             for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
         }
-        return Frame(data, frame.sources, {**frame.columns, **made})
+        return replace(frame, data=data, columns={**frame.columns, **made})
 
 
 # --- sources --------------------------------------------------------------------------------------
@@ -181,11 +231,20 @@ def read_spec(node: PhysicalDecoder | PhysicalSharedStream) -> ReadSpec:
         source=source.name,
         format=source.format,
         projection=projection,
-        names=tuple(_name(relation, place) for place in range(projection.shipped)),
+        names=tuple(column_name(relation, place) for place in range(projection.shipped)),
         predicate=worker_predicate(tests, relation, projection) if tests else None,
         options=source.options,
         on_error=str(source.options.get("on_error", "dead_letter")),
+        event_time=_event_time(source, projection),
+        order=f"order{relation}" if node.order else None,
     )
+
+
+def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:
+    if source.eventtime is None:
+        return None
+    place = projection.by_place[(source.eventtime,), Aspect.VALUE]
+    return EventTime(source.eventtime, place, source.eventtime_unit)
 
 
 def _tested(node: PhysicalDecoder) -> Demand:
@@ -197,42 +256,33 @@ def _tested(node: PhysicalDecoder) -> Demand:
     return required(nothing_else).row(node)
 
 
-def _with_watermark(data: DataFrame, node: Decoded, shipped: ShippedSource) -> DataFrame:
-    eventtime, watermark = node.source.eventtime, node.source.options.get("watermark")
-    if eventtime is None or watermark is None:
-        return data
-    column = shipped.column((eventtime,), Aspect.VALUE)
-    if column is None or column.dtype != TIMESTAMP:
-        return data
-    return data.withWatermark(column.text.strip("`"), str(watermark))
-
-
 # --- columns --------------------------------------------------------------------------------------
-
-
-def _name(relation: int, ordinal: int) -> str:
-    return f"c{relation}_{ordinal}"
 
 
 def _named_columns(
     frame: Frame, named: Sequence[NamedExpr], relation: int, first: int
 ) -> list[SparkColumn]:
     return [
-        F.expr(frame.sql.text(expr)).alias(_name(relation, ordinal))
+        F.expr(frame.sql.text(expr)).alias(column_name(relation, ordinal))
         for ordinal, (_, expr) in enumerate(named, start=first)
     ]
 
 
 def _columns(named: Sequence[NamedExpr], relation: int) -> dict[ColumnId, Typed]:
     return {
-        ColumnId(relation, ordinal): Typed(quote(_name(relation, ordinal)), expr.dtype)
+        ColumnId(relation, ordinal): Typed(quote(column_name(relation, ordinal)), expr.dtype)
         for ordinal, (_, expr) in enumerate(named)
     }
 
 
-def _selected(frame: Frame, fields: Sequence[NamedExpr], relation: int) -> Frame:
-    data = frame.data.select(_named_columns(frame, fields, relation, 0))
-    return Frame(data, {}, _columns(fields, relation))
+def _selected(
+    frame: Frame, fields: Sequence[NamedExpr], relation: int, *, hidden: bool
+) -> Frame:
+    """`hidden`: somebody above still needs the hidden columns."""
+    kept = [F.col(name) for name in frame.hidden] if hidden else []
+    data = frame.data.select(*_named_columns(frame, fields, relation, 0), *kept)
+    selected = replace(frame, data=data, sources={}, columns=_columns(fields, relation))
+    return selected if hidden else replace(selected, order=None, stamp=None, clock=None)
 
 
 def _sort_column(sql: SparkSql, key: SortKey) -> SparkColumn:

@@ -17,8 +17,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Distinct, Node
+from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node, Tail
 from narrows.logical.walk import sources_of, topological
+from narrows.physical.nodes import PhysicalEncoder, PhysicalStreamingAggregation
 from narrows.planner import Plan
 from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
 from narrows.spark.sql_text import quote, string
@@ -180,6 +181,13 @@ def _start(
     return writer.start()
 
 
+def without_sinks(plan: Node) -> Node:
+    """The node whose rows a plan's sinks write."""
+    while isinstance(plan, (Tail, DataSink, PhysicalEncoder)):
+        plan = plan.children[0]
+    return plan
+
+
 def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
     """Where the rows of a pipeline go."""
     targets = [_target(session, session.catalog.sink(name)) for name in pipeline.sinks]
@@ -207,8 +215,12 @@ def _target(session: Session, sink: Sink) -> SinkTarget:
 
 def _output_mode(plan: Node) -> str:
     """An aggregate without window never ends, so what changed is written after every batch."""
-    stateful = any(isinstance(node, (Aggregation, Distinct)) for node in topological(plan))
-    return "update" if stateful else "append"
+    endless = any(
+        isinstance(node, (Aggregation, Distinct))
+        and not isinstance(node, PhysicalStreamingAggregation)
+        for node in topological(plan)
+    )
+    return "update" if endless else "append"
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

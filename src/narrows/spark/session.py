@@ -9,23 +9,26 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
 from narrows.errors import Code, NarrowsError, fail
 from narrows.files.listing import list_files
-from narrows.logical.nodes import DataSink, Decoded, Tail
-from narrows.physical.nodes import PhysicalEncoder
+from narrows.logical.nodes import Decoded
 from narrows.planner import Plan, plan_query
 from narrows.schema import Struct
-from narrows.spark.compile import compile_plan
+from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
-from narrows.spark.read_partition import ship
+from narrows.spark.event_time import RunTime
+from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.run import Run, read_rows
+from narrows.spark.row_order import Place, RowOrder
+from narrows.spark.run import Run, read_rows, without_sinks
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
@@ -113,14 +116,16 @@ class Session:
         plan = plan_query(query, self.catalog, pruning=self.pruning)
         return self.compile(plan, streaming=False, pipeline="query")
 
-    def compile(self, plan: Plan, *, streaming: bool, pipeline: str) -> DataFrame:
+    def compile(
+        self, plan: Plan, *, streaming: bool, pipeline: str, time: RunTime | None = None
+    ) -> DataFrame:
         """The data frame of a plan (without its sinks)."""
-        root = plan.physical
-        while isinstance(root, (Tail, DataSink, PhysicalEncoder)):
-            root = root.children[0]
-        return compile_plan(
-            root, lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming)
-        )
+        opened = self.opener(pipeline, streaming=streaming)
+        return compile_plan(without_sinks(plan.physical), opened, time)
+
+    def opener(self, pipeline: str, *, streaming: bool) -> OpenSource:
+        """Opens the sources of a pipeline."""
+        return lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming)
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -176,14 +181,24 @@ class Session:
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             decoder = decoder_for(spec.format, spec.options)
+            order: RowOrder | None = None
             for batch in batches:
+                if order is None and spec.order is not None and batch.num_rows:
+                    task = TaskContext.get()
+                    number = task.partitionId() if task is not None else 0
+                    order = RowOrder(Place(batch.column(1)[0].as_py(), number))
                 payloads = batch.column(0).cast(pa.binary()).to_pylist()
                 present = [value for value in payloads if value is not None]
                 decoded = decoder.decode_with_projection(present, spec.projection)
+                decoded = with_time(spec, decoded)
                 keep_payloads(spec, present, decoded.bad)
-                yield ship(spec, decoded)
+                if decoded.batch.num_rows:
+                    yield ship(spec, decoded, order)
 
-        return frame.select(payload).mapInArrow(decode, shipped_schema(spec))
+        # The time of the batch orders the batches; inside one, tasks and their rows are in order.
+        read_at = F.unix_micros(F.current_timestamp()).alias("read_at")
+        columns = [F.col(payload)] if spec.order is None else [F.col(payload), read_at]
+        return frame.select(*columns).mapInArrow(decode, shipped_schema(spec))
 
     # --- pipelines --------------------------------------------------------------------------------
 

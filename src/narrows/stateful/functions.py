@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any, NamedTuple, Protocol
 
 from narrows.stateful.values import Value, less, same
@@ -122,9 +123,10 @@ class HadChanged:
 class Accumulate:
     """A running fold of the values that are not NULL.
 
-    Arguments: the value, then - where the call has them - `begin` and `reset`. With `begin`, nothing
-    is accumulated until a row where it is true, that row included. On a row where `reset` is true
-    everything is forgotten before the row is looked at; with `begin`, it waits for `begin` again.
+    Arguments: the value, then - where the call has them - `begin` and `reset`. With `begin`,
+    nothing is accumulated until a row where it is true, that row included. On a row where `reset`
+    is true everything is forgotten before the row is looked at; with `begin`, it waits for `begin`
+    again.
     """
 
     fold: Fold
@@ -157,11 +159,17 @@ class Fold(Protocol):
     def value(self, total: State) -> Value: ...
 
 
+_EXACT = Context(prec=80)
+"""Wide enough for any sum of Spark's decimals."""
+
+
+def _add(total: Value, value: Value) -> Value:
+    return _EXACT.add(total, value) if isinstance(value, Decimal) else total + value
+
+
 @dataclass(frozen=True)
 class Sum:
     """NULL when there was no value. Whole numbers wrap around at 64 bits, as in Spark."""
-
-    whole: bool
 
     @property
     def empty(self) -> State:
@@ -170,8 +178,8 @@ class Sum:
     def add(self, total: State, value: Value) -> State:
         if total is None:
             return value
-        added = total + value
-        return (added + 2**63) % 2**64 - 2**63 if self.whole else added
+        added = _add(total, value)
+        return (added + 2**63) % 2**64 - 2**63 if isinstance(added, int) else added
 
     def value(self, total: State) -> Value:
         return total
@@ -217,7 +225,7 @@ class Average:
         return (0, 0)
 
     def add(self, total: State, value: Value) -> State:
-        return (total[0] + value, total[1] + 1)
+        return (_add(total[0], value), total[1] + 1)
 
     def value(self, total: State) -> Value:
         return float(total[0]) / total[1] if total[1] else None

@@ -39,6 +39,7 @@ from narrows.sql.functions.registry import (
     Generator,
     Kind,
     Output,
+    RowArgument,
     WindowArgument,
     WindowKind,
 )
@@ -298,8 +299,17 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def _stateful(name: str, low: int, high: int | None, **more: Any) -> Function:
-    return Function(name, Kind.STATEFUL, low, high, **more)
+def _stateful(
+    name: str, *arguments: RowArgument, optional: int = 0, more: bool = False, **other: Any
+) -> Function:
+    low = len(arguments) - optional
+    high = None if more else len(arguments)
+    return Function(name, Kind.STATEFUL, low, high, stateful_arguments=arguments, **other)
+
+
+def _accumulated(name: str, **other: Any) -> Function:
+    arguments = (RowArgument.VALUE, RowArgument.CONDITION, RowArgument.CONDITION)
+    return _stateful(name, *arguments, optional=2, **other)
 
 
 def _stream_window(
@@ -338,15 +348,26 @@ _NARROWS: tuple[Function, ...] = (
     Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
     Function("window_end", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
-    _stateful("lag", 1, 3, result=of_argument(0), look=each(same_if_present, ALL)),
-    _stateful("latest", 1, 1, result=of_argument(0), look=each(same_if_present)),
-    _stateful("changed_col", 2, 2, result=of_argument(1)),
-    _stateful("had_changed", 2, None, result=results.fixed(BOOLEAN)),
-    _stateful("acc_sum", 1, 3, result=results.sum_of),
-    _stateful("acc_min", 1, 3, result=of_argument(0)),
-    _stateful("acc_max", 1, 3, result=of_argument(0)),
-    _stateful("acc_count", 1, 3, result=results.fixed(BIGINT), look=each(PRESENCE, ALL)),
-    _stateful("acc_avg", 1, 3, result=results.fixed(DOUBLE)),
+    _stateful(
+        "lag",
+        *(RowArgument.VALUE, RowArgument.COUNT, RowArgument.FLAG),
+        optional=2,
+        result=of_argument(0),
+        look=each(same_if_present, ALL),
+    ),
+    _stateful("latest", RowArgument.VALUE, result=of_argument(0), look=each(same_if_present)),
+    _stateful("changed_col", RowArgument.FLAG, RowArgument.VALUE, result=of_argument(1)),
+    _stateful(
+        "had_changed",
+        *(RowArgument.FLAG, RowArgument.VALUE),
+        more=True,
+        result=results.fixed(BOOLEAN),
+    ),
+    _accumulated("acc_sum", result=results.sum_of),
+    _accumulated("acc_min", result=of_argument(0)),
+    _accumulated("acc_max", result=of_argument(0)),
+    _accumulated("acc_count", result=results.fixed(BIGINT), look=each(PRESENCE, ALL)),
+    _accumulated("acc_avg", result=results.fixed(DOUBLE)),
 )
 
 

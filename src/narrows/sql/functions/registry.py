@@ -49,6 +49,15 @@ class WindowArgument(Enum):
     CONDITION = "a condition"
 
 
+class RowArgument(Enum):
+    """What a stateful function takes: a value or a condition of each row, or a constant."""
+
+    VALUE = "a value"
+    CONDITION = "a condition"
+    COUNT = "a whole number above 0, the same for all rows"
+    FLAG = "true or false, the same for all rows"
+
+
 class WindowKind(Enum):
     """How a stream window cuts."""
 
@@ -103,6 +112,8 @@ class Function:
     generator: Generator | None = field(default=None, repr=False, compare=False)
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
     window_arguments: tuple[WindowArgument, ...] = field(default=(), repr=False, compare=False)
+    stateful_arguments: tuple[RowArgument, ...] = field(default=(), repr=False, compare=False)
+    """Those of a stateful function; the last one stands for all that follow it."""
     window_kind: WindowKind | None = field(default=None, repr=False, compare=False)
     key_name: str | None = field(default=None, repr=False, compare=False)
     """The name under which SELECT may use this call when it is a group key: `window.start`."""
@@ -127,6 +138,11 @@ class Function:
 
     def accepts(self, count: int) -> bool:
         return self.min_args <= count and (self.max_args is None or count <= self.max_args)
+
+    def row_arguments(self, count: int) -> tuple[RowArgument, ...]:
+        """What each of so many arguments of a stateful function is."""
+        declared = self.stateful_arguments
+        return (*declared, *[declared[-1]] * (count - len(declared)))[:count]
 
     def arity_text(self) -> str:
         low, high = self.min_args, self.max_args
