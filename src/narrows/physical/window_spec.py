@@ -31,7 +31,10 @@ class WindowSpec:
         return self.lengths[1] if self.kind is WindowKind.HOPPING else max(self.lengths[-1], 100)
 
     def closing_time(self, newest: int) -> int:
-        """The time at which all windows are over, when no row is newer than `newest`."""
+        """The time at which all windows are over, when no row is newer than `newest`.
+
+        Rows may be newer by less than a millisecond, so windows that end with a row get one more.
+        """
         match self.kind:
             case WindowKind.TUMBLING:
                 return newest // self.lengths[0] * self.lengths[0] + self.lengths[0]
@@ -39,7 +42,7 @@ class WindowSpec:
                 size, hop = self.lengths
                 return newest // hop * hop + size
             case WindowKind.SESSION:
-                return newest + self.lengths[0]
+                return newest + self.lengths[0] + 1
             case WindowKind.SLIDING:
                 return newest + (self.lengths[1] if len(self.lengths) > 1 else 0) + 1
             case _:

@@ -95,9 +95,11 @@ def compile_frame(
     open_source: OpenSource,
     time: RunTime | None = None,
     given: Mapping[Node, Frame] | None = None,
+    *,
+    node: Node | None = None,
 ) -> Frame:
-    """The data frame of a node of a plan, with names of ours."""
-    return _Compiler(plan, open_source, time or RunTime(), given or {}).frame(plan)
+    """The data frame of a plan, or of a node in it, with names of ours."""
+    return _Compiler(plan, open_source, time or RunTime(), given or {}).frame(node or plan)
 
 
 class _Compiler:
@@ -275,9 +277,7 @@ def _columns(named: Sequence[NamedExpr], relation: int) -> dict[ColumnId, Typed]
     }
 
 
-def _selected(
-    frame: Frame, fields: Sequence[NamedExpr], relation: int, *, hidden: bool
-) -> Frame:
+def _selected(frame: Frame, fields: Sequence[NamedExpr], relation: int, *, hidden: bool) -> Frame:
     """`hidden`: somebody above still needs the hidden columns."""
     kept = [F.col(name) for name in frame.hidden] if hidden else []
     data = frame.data.select(*_named_columns(frame, fields, relation, 0), *kept)

@@ -3,8 +3,8 @@
     source ──► + stamp (event time, or the batch's time) ──► ∪ clock ──► watermark ──► rows only
 
 The watermark sees every row that was read, whatever the query filters. Spark would like to move
-filters below it; but a filter that depends on chance stops them, and the one that drops the clock's
-rows is made so that Spark cannot know better.
+filters below it, but none moves past a filter that is not deterministic; so the one that drops the
+clock's rows is not.
 """
 
 from __future__ import annotations
@@ -30,14 +30,20 @@ class RunTime:
 
     watermark: int = 0
     """Where an earlier run of the pipeline left the watermark."""
-    close_at: int | None = None
-    """Set in the last step of a bounded run: when all windows are over."""
+    closes: int | None = None
+    """Set in the last step of a bounded run: the watermark at which all windows are over."""
 
 
-def stamped(data: DataFrame, source: Source, shipped: ShippedSource, name: str) -> DataFrame:
-    """The rows with the time when they happened: their event time, or the time of their batch."""
+def stamped(
+    data: DataFrame, source: Source, shipped: ShippedSource, name: str, time: RunTime
+) -> DataFrame:
+    """The rows with the time when they happened: their event time, or the time of their batch.
+
+    The time of batches never goes back behind windows that have been closed.
+    """
     if source.eventtime is None:
-        return data.withColumn(name, F.current_timestamp())
+        closed = F.timestamp_millis(F.lit(time.watermark + 1))
+        return data.withColumn(name, F.greatest(F.current_timestamp(), closed))
     column = shipped.column((source.eventtime,), Aspect.VALUE)
     if column is None:
         raise InternalError(f"the event time of `{source.name}` was not shipped")
@@ -59,7 +65,8 @@ def with_clock(data: DataFrame, time: str, delay: str, spec: ClockSpec) -> DataF
     clock = clock_frame(data.sparkSession, spec).withColumnRenamed(TIME, time)
     ticks = clock.withColumn(_MARK, F.lit(True))
     both = data.withColumn(_MARK, F.lit(False)).unionByName(ticks, allowMissingColumns=True)
-    return watermarked(both, time, delay).where(f"NOT ({quote(_MARK)} AND rand() >= 0)")
+    rows_only = f"NOT ({quote(_MARK)} AND spark_partition_id() >= 0)"
+    return watermarked(both, time, delay).where(rows_only)
 
 
 def constant_key() -> str:

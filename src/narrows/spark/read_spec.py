@@ -37,6 +37,8 @@ class ReadSpec:
     """The folder where readers leave what they counted."""
     file_log: str | None = None
     """The folder of the log of files that a stream has taken."""
+    frozen: bool = False
+    """Nothing new is taken, for the windows of what has been read are being closed."""
     partitions: int = 1
     event_time: EventTime | None = None
     order: str | None = None

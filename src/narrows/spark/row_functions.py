@@ -179,7 +179,10 @@ class FunctionProcessor(StatefulProcessor):
         self._state = handle.getValueState("functions", "remembered BINARY")
 
     def handleInputRows(  # noqa: N802
-        self, key: Any, rows: Iterator[Row], timerValues: TimerValues  # noqa: N803
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
         shape = self._shape
         ordered = sorted(rows, key=lambda row: order_key(row[shape.order]))

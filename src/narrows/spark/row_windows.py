@@ -84,7 +84,7 @@ def cut_by_rows(frame: Frame, node: Window, spec: WindowSpec, time: RunTime) -> 
     )
     window = _window(spec)
     if frame.data.isStreaming:
-        ends = None if spec.goes_by_time else time.watermark + 2
+        ends = None if spec.goes_by_time else spec.closing_time(time.watermark)
         processor = WindowProcessor(window, shape, ends)
         cut = prepared.groupBy(*keys).transformWithState(processor, schema, "Append", "EventTime")
     else:
@@ -174,7 +174,10 @@ class WindowProcessor(StatefulProcessor):
         self._state = handle.getValueState("open", _STATE)
 
     def handleInputRows(  # noqa: N802
-        self, key: Any, rows: Iterator[Row], timerValues: TimerValues  # noqa: N803
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[Row]:
         # What was due before these rows came closes without them.
         state, closed = self._advanced(timerValues)
@@ -184,7 +187,10 @@ class WindowProcessor(StatefulProcessor):
         return self._given([*closed, *more])
 
     def handleExpiredTimer(  # noqa: N802
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: N803
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         state, closed = self._advanced(timerValues)
         self._remember(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,14 @@ from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node, Tail
 from narrows.logical.walk import sources_of, topological
 from narrows.physical.nodes import PhysicalEncoder, PhysicalStreamingAggregation
 from narrows.planner import Plan
+from narrows.spark.closed_windows import Streamed, streamed, write_closed
+from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
+from narrows.spark.late_rows import LateRows
 from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
 from narrows.spark.sql_text import quote, string
+from narrows.spark.state_store import state_store
 from narrows.spark.statistics import ReadCounts, total_counts
+from narrows.spark.windows import windows_of
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -40,13 +45,17 @@ class PipelineRun:
     query: StreamingQuery
     sources: Sequence[tuple[str, Path]]
     """Its sources, and the folders where their readers leave counts."""
+    then: Callable[[StreamingQuery], StreamingQuery | None] | None = None
+    """What comes after the query when it has ended well: at the end of the input windows close."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     stopped: bool = False
 
+    _late: LateRows = field(default_factory=LateRows)
+
     @property
     def status(self) -> str:
-        if self.query.isActive:
+        if self.query.isActive or self.goes_on():
             return RUNNING
         if self.ended is None:
             self.ended = time.monotonic()
@@ -64,7 +73,25 @@ class PipelineRun:
         """What has been read of each source."""
         return {source: total_counts(folder) for source, folder in self.sources}
 
+    @property
+    def late_rows(self) -> int:
+        """Rows that came too late for their window."""
+        return self._late.look(self.query)
+
+    def goes_on(self) -> bool:
+        """Starts what comes after a query that has ended; false when that was all."""
+        if self.then is None or self.stopped or self.query.isActive or self.query.exception():
+            return False
+        self._late.look(self.query)
+        start, self.then = self.then, None
+        following = start(self.query)
+        if following is None:
+            return False
+        self.query = following
+        return True
+
     def stop(self) -> None:
+        self.then = None
         if self.query.isActive:
             self.stopped = True
             self.query.stop()
@@ -74,16 +101,23 @@ class Run:
     """Pipelines that were started together."""
 
     def __init__(
-        self, session: Session, pipelines: Sequence[str], *, once: bool, trigger: str
+        self,
+        session: Session,
+        pipelines: Sequence[str],
+        *,
+        once: bool,
+        trigger: str,
+        close_windows: bool = True,
     ) -> None:
         self.pipelines: list[PipelineRun] = []
         prepared = [_prepare(session, session.catalog.pipeline(name)) for name in pipelines]
         try:
-            for pipeline, plan, frame in prepared:
-                query = _start(session, pipeline, plan, frame, once=once, trigger=trigger)
+            for pipeline, plan, stream in prepared:
+                then = _closing(session, pipeline, plan) if once and close_windows else None
+                query = _start(session, pipeline, plan, stream, once=once, trigger=trigger)
                 names = dict.fromkeys(node.source.name for node in sources_of(plan.logical))
                 folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
-                self.pipelines.append(PipelineRun(pipeline.name, plan, query, folders))
+                self.pipelines.append(PipelineRun(pipeline.name, plan, query, folders, then))
         except BaseException:
             self.stop()
             raise
@@ -94,7 +128,7 @@ class Run:
 
     @property
     def is_running(self) -> bool:
-        return any(pipeline.query.isActive for pipeline in self.pipelines)
+        return RUNNING in self.status.values()
 
     @property
     def progress(self) -> dict[str, dict[str, Any]]:
@@ -103,6 +137,7 @@ class Run:
             pipeline.name: {
                 "status": pipeline.status,
                 "error": pipeline.error,
+                "late": pipeline.late_rows,
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
             }
             for pipeline in self.pipelines
@@ -119,13 +154,16 @@ class Run:
         """Waits until all pipelines have ended; raises when one failed or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for pipeline in self.pipelines:
-            left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
-            try:
-                ended = pipeline.query.awaitTermination(left)
-            except PySparkException:
-                ended = True  # reported below, in our words
-            if ended is False:
-                raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+            while True:
+                left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
+                try:
+                    ended = pipeline.query.awaitTermination(left)
+                except PySparkException:
+                    ended = True  # reported below, in our words
+                if ended is False:
+                    raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+                if not pipeline.goes_on():
+                    break
         self.raise_if_failed()
         return self
 
@@ -146,39 +184,75 @@ def reason_of(failure: str) -> str:
     return lines[0] if lines else "no reason was given"
 
 
-def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, DataFrame]:
+def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, Streamed]:
     """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
     plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
     session.state.claim(pipeline.name, plan.physical)
-    frame = session.compile(plan, streaming=True, pipeline=pipeline.name)
-    if not frame.isStreaming:
+    stream = _streamed(session, pipeline, plan)
+    if not stream.frame.isStreaming:
         raise fail(
             Code.NOT_SUPPORTED,
             f"pipeline `{pipeline.name}` reads tables only, so it would never see new rows",
             hint="use a query: `session.query(...)` or `narrows query`",
         )
-    return pipeline, plan, frame
+    return pipeline, plan, stream
+
+
+def _streamed(
+    session: Session, pipeline: Pipeline, plan: Plan, *, closing: bool = False
+) -> Streamed:
+    root, checkpoint = without_sinks(plan.physical), session.state.checkpoint(pipeline.name)
+    return streamed(
+        root,
+        session.opener(pipeline.name, streaming=True, frozen=closing),
+        session.opener(pipeline.name, streaming=False),
+        closing_run(root, checkpoint) if closing else run_time(checkpoint),
+    )
+
+
+def _closing(
+    session: Session, pipeline: Pipeline, plan: Plan
+) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
+    """What a bounded run does at the end of its input; None when it has no windows."""
+    root, checkpoint = without_sinks(plan.physical), session.state.checkpoint(pipeline.name)
+    if not windows_of(root):
+        return None
+    mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
+
+    def close(ended: StreamingQuery) -> StreamingQuery | None:
+        nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
+        if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
+            mark.keep()
+            return None
+        mark.set(closing_run(root, checkpoint).closes or 0)
+        stream = _streamed(session, pipeline, plan, closing=True)
+        return _start(session, pipeline, plan, stream, once=True, trigger="")
+
+    return close
 
 
 def _start(
     session: Session,
     pipeline: Pipeline,
     plan: Plan,
-    frame: DataFrame,
+    stream: Streamed,
     *,
     once: bool,
     trigger: str,
 ) -> StreamingQuery:
-    writer = (
-        sink_frame(plan, frame)
-        .writeStream.format(NarrowsSink.name())
-        .queryName(pipeline.name)
-        .outputMode(_output_mode(plan.physical))
-        .option("checkpointLocation", str(session.state.checkpoint(pipeline.name).absolute()))
-        .option("spec", write_spec(session, pipeline, plan).to_option())
-    )
+    spec, finish = write_spec(session, pipeline, plan), stream.finish
+    if finish is None:
+        frame = sink_frame(plan, stream.frame)
+        writer = frame.writeStream.format(NarrowsSink.name()).option("spec", spec.to_option())
+        writer = writer.outputMode(_output_mode(plan.physical))
+    else:
+        write = write_closed(lambda closed: sink_frame(plan, finish(closed)), spec)
+        writer = stream.frame.writeStream.foreachBatch(write).outputMode("append")
+    checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
+    writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
-    return writer.start()
+    with state_store(session.spark, plan.physical):
+        return writer.start()
 
 
 def without_sinks(plan: Node) -> Node:

@@ -123,9 +123,14 @@ class Session:
         opened = self.opener(pipeline, streaming=streaming)
         return compile_plan(without_sinks(plan.physical), opened, time)
 
-    def opener(self, pipeline: str, *, streaming: bool) -> OpenSource:
-        """Opens the sources of a pipeline."""
-        return lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming)
+    def opener(self, pipeline: str, *, streaming: bool, frozen: bool = False) -> OpenSource:
+        """Opens the sources of a pipeline; frozen ones give nothing that they have not given."""
+
+        def opened(node: Decoded, spec: ReadSpec) -> DataFrame:
+            placed = replace(self._placed(node, spec, pipeline), frozen=frozen)
+            return self._open(node, placed, streaming)
+
+        return opened
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -202,11 +207,21 @@ class Session:
 
     # --- pipelines --------------------------------------------------------------------------------
 
-    def start(self, *pipelines: str, once: bool = False, trigger: str = "1 second") -> Run:
-        """Starts pipelines: on what is there now (`once`), or until they are stopped."""
+    def start(
+        self,
+        *pipelines: str,
+        once: bool = False,
+        trigger: str = "1 second",
+        close_windows: bool = True,
+    ) -> Run:
+        """Starts pipelines: on what is there now (`once`), or until they are stopped.
+
+        At the end of what is there, open windows close; or, without `close_windows`, they stay
+        open for the rows of a later run.
+        """
         names = [self.catalog.pipeline(name).name for name in pipelines]
         self.state.lock()
-        run = Run(self, names, once=once, trigger=trigger)
+        run = Run(self, names, once=once, trigger=trigger, close_windows=close_windows)
         self._runs.append(run)
         return run
 

@@ -19,10 +19,18 @@ from pathlib import Path
 from typing import IO
 
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node
+from narrows.logical.nodes import (
+    Aggregation,
+    Decoded,
+    Distinct,
+    Join,
+    Node,
+    StatefulFunction,
+    Window,
+)
 from narrows.logical.walk import topological
 
-_STATEFUL = (Aggregation, Distinct, Join)
+_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
 
 
 class StateFolder:
@@ -99,12 +107,16 @@ class StateFolder:
         """Has a pipeline of this name ever been started here?"""
         return (self.path / "pipelines" / f"{pipeline}.json").exists()
 
+    def closed_mark(self, pipeline: str) -> Path:
+        return self.path / "pipelines" / f"{pipeline}.closed"
+
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
         for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(self.path / "statistics" / pipeline, ignore_errors=True)
         (self.path / "pipelines" / f"{pipeline}.json").unlink(missing_ok=True)
+        self.closed_mark(pipeline).unlink(missing_ok=True)
 
 
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812
 
+from narrows.catalog.options import parse_duration
 from narrows.errors import Code, fail
 from narrows.expressions import Column, ColumnId, Expr
 from narrows.logical.nodes import Decoded, Join, JoinKind, Node, Window
@@ -29,7 +30,6 @@ from narrows.spark.sql_text import Typed, quote
 from narrows.sql.functions.registry import WindowKind
 
 _CUT, _ROWS = "cut", "rows"
-_NO_DELAY = "0 seconds"
 
 
 def windows_of(plan: Node) -> dict[Node, WindowSpec]:
@@ -65,24 +65,30 @@ def with_time(frame: Frame, node: Decoded, window: WindowSpec | None, time: RunT
     if window is None:
         if not streaming or source.eventtime is None or "watermark" not in source.options:
             return frame
-        data = stamped(frame.data, source, frame.sources[relation], stamp)
+        data = stamped(frame.data, source, frame.sources[relation], stamp, time)
         return replace(
             frame, data=watermarked(data, stamp, source.watermark), stamp=stamp, clock=stamp
         )
-    data = stamped(frame.data, source, frame.sources[relation], stamp)
+    data = stamped(frame.data, source, frame.sources[relation], stamp, time)
     if not streaming:
         return replace(frame, data=data, stamp=stamp)
     if window.goes_by_time:
         period = None if source.eventtime is not None else window.period
-        delay = source.watermark if source.eventtime is not None else _NO_DELAY
-        data = with_clock(data, stamp, delay, ClockSpec(period, time.close_at))
+        delay = source.watermark if source.eventtime is not None else "0 seconds"
+        data = with_clock(data, stamp, delay, _clock(period, delay, time))
         return replace(frame, data=data, stamp=stamp, clock=stamp)
-    # Rows cut these windows, so the only time that matters is the end of the input: every run has
-    # one time for all its rows, and the time after it says that it is over.
-    clock = f"clock{relation}"
+    # Rows cut these windows, so the only time that matters is the end of the input. All rows have
+    # the time right behind the watermark and leave it where it is; the clock moves it, at the end.
+    clock, delay = f"clock{relation}", "1 millisecond"
     data = data.withColumn(clock, F.timestamp_millis(F.lit(time.watermark + 1)))
-    data = with_clock(data, clock, _NO_DELAY, ClockSpec(close_at=time.close_at))
+    data = with_clock(data, clock, delay, _clock(None, delay, time))
     return replace(frame, data=data, stamp=stamp, clock=clock)
+
+
+def _clock(period: int | None, delay: str, time: RunTime) -> ClockSpec:
+    """A clock that, at the end, says a time so late that the watermark moves to where it has to."""
+    behind = parse_duration(delay) or 0
+    return ClockSpec(period, None if time.closes is None else time.closes + behind)
 
 
 # --- order ----------------------------------------------------------------------------------------
