@@ -33,6 +33,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.select_list import bind_select_list
 from narrows.logical.stateful import plan_stateful
+from narrows.logical.unpartitioned import unpartitioned
 from narrows.notices import Notice
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
@@ -103,6 +104,7 @@ class _SelectBuilder:
         if clauses.where is not None:
             plan = Filter(child=plan, predicate=clauses.where)
         plan = plan_grouping(plan, clauses, self._ids)
+        notices.extend(unpartitioned(plan))
         if clauses.generated is not None:
             # Below HAVING, which may look at what the generator makes.
             call, relation = clauses.generated.call, clauses.generated.relation

@@ -110,14 +110,16 @@ def _below_aggregation(conjuncts: Sequence[Expr], aggregation: Aggregation) -> N
         return None  # a global aggregate gives a row even when no row comes in
     if not all(is_deterministic(expr) for _, expr in aggregation.keys):
         return None
-    # A window's bounds are known when it is closed: between it and its aggregation there is nothing
-    # to be gained, and the two could no longer become one.
-    window = aggregation.child.relation.id if isinstance(aggregation.child, Window) else None
     meaning = {
         ColumnId(aggregation.relation.id, ordinal): expr
         for ordinal, (_, expr) in enumerate(aggregation.keys)
-        if all(column.id.relation != window for column in columns_of(expr))
     }
+    window = aggregation.child
+    if isinstance(window, Window):
+        # What cannot pass the window stays above: between the window and its aggregation there is
+        # nothing to be gained, and the two could no longer become one.
+        below = _ids(window.child) if window.window.function.cuts_by_time else ()
+        meaning = {key: expr for key, expr in meaning.items() if _uses_only(expr, below)}
     return _substituted(conjuncts, aggregation, meaning)
 
 
