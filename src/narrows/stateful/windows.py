@@ -6,6 +6,7 @@ what is open afterwards and the windows that closed. Times are microseconds. Sta
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -133,8 +134,8 @@ class SlidingWindow:
             if until is not None and row[0] + self.lookahead > until:
                 break
             low, high = row[0] - self.lookback, row[0] + self.lookahead
-            inside = [other for other in kept if low <= other[0] <= high]
-            closed.append(Closed(number, low, high, inside))
+            first, last = bisect_left(kept, low, key=_time), bisect_right(kept, high, key=_time)
+            closed.append(Closed(number, low, high, kept[first:last]))
             number, emitted = number + 1, emitted + 1
         if until is None:
             return (number, 0, []), closed
@@ -149,6 +150,10 @@ class SlidingWindow:
             return time
         # Nothing closes then, but the rows that no window needs any more can go.
         return kept[-1][0] + self.lookback + 1 if kept else None
+
+
+def _time(row: WindowRow) -> int:
+    return row[0]
 
 
 def _by_time(row: WindowRow) -> tuple[Any, ...]:
