@@ -33,6 +33,7 @@ bench: setup ## measure planning, decoding, and Narrows against Spark
 	$(BIN)/python bench/planning.py
 	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/narrow_over_wide.py
+	$(BIN)/python bench/nexmark.py
 
 golden: setup ## rewrite the golden files; read the diff before you commit it
 	NARROWS_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from narrows.schema import BIGINT, Field, Struct
@@ -34,7 +35,7 @@ class RowOrder:
         self._next = place.number << _ROWS_OF_A_RANGE
 
     def next(self, rows: int) -> pa.StructArray:
-        numbers = pa.array(range(self._next, self._next + rows), pa.int64())
+        numbers = pa.array(np.arange(self._next, self._next + rows, dtype=np.int64))
         batches = pa.repeat(pa.scalar(self._batch, pa.int64()), rows)
         self._next += rows
         return pa.StructArray.from_arrays([batches, numbers], names=["batch", "row"])

@@ -65,10 +65,9 @@ def with_time(frame: Frame, node: Decoded, window: WindowSpec | None, time: RunT
     if window is None:
         if not streaming or source.eventtime is None or "watermark" not in source.options:
             return frame
+        # For joins: nothing above waits for this watermark, so functions may see late rows.
         data = stamped(frame.data, source, frame.sources[relation], stamp, time)
-        return replace(
-            frame, data=watermarked(data, stamp, source.watermark), stamp=stamp, clock=stamp
-        )
+        return frame.with_data(watermarked(data, stamp, source.watermark))
     data = stamped(frame.data, source, frame.sources[relation], stamp, time)
     if not streaming:
         return replace(frame, data=data, stamp=stamp)
