@@ -10,12 +10,15 @@ import base64
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from narrows.codecs.event_time import EventTime
 from narrows.codecs.predicate import Predicate
 from narrows.codecs.projection import DecodeProjection
 from narrows.errors import InternalError
-from narrows.sql.statements import OptionValue
+
+if TYPE_CHECKING:  # else every worker would load the SQL parser
+    from narrows.sql.statements import OptionValue
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""
