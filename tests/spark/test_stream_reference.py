@@ -95,13 +95,10 @@ def test_query(session: narrows.Session, bids: list[Bid], window: str) -> None:
     assert sorted(rows, key=str) == expected(bids, window)
 
 
-@pytest.mark.parametrize("window", ["hoppingwindow('ss', 9, 4)", "slidingwindow('ss', 3, 2)"])
-def test_pipeline(session: narrows.Session, bids: list[Bid], window: str) -> None:
-    name = window.partition("(")[0]
-    session.execute(
-        f"CREATE SINK {name}_out WITH (connector = 'memory');"
-        f"CREATE PIPELINE {name} INTO {name}_out AS {select(window)}"
-    )
-    session.start(name, once=True).await_done(timeout=300)
-    rows = [(row["k"], row["n"], row["total"]) for row in session.rows(f"{name}_out")]
+def test_pipeline(session: narrows.Session, bids: list[Bid]) -> None:
+    window = "hoppingwindow('ss', 9, 4)"
+    session.execute("CREATE SINK out WITH (connector = 'memory')")
+    session.execute(f"CREATE PIPELINE p INTO out AS {select(window)}")
+    session.start("p", once=True).await_done(timeout=300)
+    rows = [(row["k"], row["n"], row["total"]) for row in session.rows("out")]
     assert sorted(rows, key=str) == expected(bids, window)

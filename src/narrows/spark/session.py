@@ -24,7 +24,6 @@ from narrows.schema import Struct
 from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
-from narrows.spark.event_time import RunTime
 from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.row_order import Place, RowOrder
@@ -116,12 +115,10 @@ class Session:
         plan = plan_query(query, self.catalog, pruning=self.pruning)
         return self.compile(plan, streaming=False, pipeline="query")
 
-    def compile(
-        self, plan: Plan, *, streaming: bool, pipeline: str, time: RunTime | None = None
-    ) -> DataFrame:
+    def compile(self, plan: Plan, *, streaming: bool, pipeline: str) -> DataFrame:
         """The data frame of a plan (without its sinks)."""
         opened = self.opener(pipeline, streaming=streaming)
-        return compile_plan(without_sinks(plan.physical), opened, time)
+        return compile_plan(without_sinks(plan.physical), opened)
 
     def opener(self, pipeline: str, *, streaming: bool, frozen: bool = False) -> OpenSource:
         """Opens the sources of a pipeline; frozen ones give nothing that they have not given."""
