@@ -137,6 +137,26 @@ def test_order_over_many_partitions(session: narrows.Session, folder: Path) -> N
     ]
 
 
+def test_order_above_a_join_with_a_table(session: narrows.Session, folder: Path) -> None:
+    """A row that matches twice is two rows, in the order of the table."""
+    put(folder, "a.json", *({"k": i % 2, "a": i, "ts": 1} for i in range(4)))
+    names = [json.dumps({"id": 0, "name": "x"}), json.dumps({"id": 0, "name": "y"})]
+    (folder / "names.json").write_text("\n".join(names), "utf-8")
+    session.execute(
+        "CREATE TABLE names (id BIGINT, name STRING)"
+        f" WITH (connector = 'file', path = '{folder}/names.json')"
+    )
+    rows = session.query(
+        "SELECT a, name, lag(concat(a, name)) AS before FROM timed JOIN names ON k = id"
+    ).collect()
+    assert sorted(map(tuple, rows)) == [
+        (0, "x", None),
+        (0, "y", "0x"),
+        (2, "x", "0y"),
+        (2, "y", "2x"),
+    ]
+
+
 def test_order_of_payloads_in_a_data_frame(session: narrows.Session) -> None:
     payloads = [(json.dumps({"a": number}),) for number in range(20)]
     session.register("frame", session.spark.createDataFrame(payloads, "value STRING"), "a BIGINT")
