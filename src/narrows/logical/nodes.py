@@ -120,8 +120,6 @@ class Decoded(Node):
         info["decodes"] = f"{leaves} of {count_leaves(schema)} leaves"
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
-            if "watermark" in self.source.options:
-                info["watermark"] = self.source.watermark
         return info
 
 
