@@ -17,6 +17,7 @@ from narrows.logical.nodes import (
 from narrows.logical.relational_nodes import Subquery
 from narrows.logical.required import Required, required
 from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.schema import UNKNOWN, DataType
 
 
@@ -78,6 +79,8 @@ def _check_references(node: Node, found: Required, around: frozenset[ColumnId], 
     not decoded reads as NULL at its place in the full schema.
     """
     available = {column.id for child in node.children for column in child.outputs}
+    if isinstance(node, PhysicalStreamingAggregation):
+        available |= {column.id for column in node.bounds.columns}
     sources = {part.relation.id for part in topological(node) if isinstance(part, Decoded)}
     missing = [
         column

@@ -37,7 +37,7 @@ from narrows.sql.statements import (
     Drop,
     Explain,
     ObjectKind,
-    Option,
+    Options,
     Set,
     Show,
     Statement,
@@ -207,14 +207,15 @@ class Catalog:
             raise fail(Code.WRONG_TYPE, problem, statement.name_span)
         values = dict(checked.values)
         if "eventtime" in values:
-            values["eventtime"] = _event_time(statement.options["eventtime"], statement.schema)
-        elif "watermark" in values:
-            raise fail(
-                Code.INVALID_OPTION,
-                "a watermark needs an event time",
-                statement.options["watermark"].key_span,
-                "add `eventtime = '...'`, the column that says when a row happened",
-            )
+            values["eventtime"] = _event_time(statement.options, statement.schema)
+        for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
+            if option in values and "eventtime" not in values:
+                raise fail(
+                    Code.INVALID_OPTION,
+                    f"{what} needs an event time",
+                    statement.options[option].key_span,
+                    "add `eventtime = '...'`, the column that says when a row happened",
+                )
         if "start_at" in values and values.get("shared") is not True:
             raise fail(
                 Code.INVALID_OPTION,
@@ -338,8 +339,9 @@ def _find(objects: Mapping[str, Found], what: str, name: Name) -> Found:
     raise fail(source, f"no {what} is called `{name.text}`", name.span, hint)
 
 
-def _event_time(option: Option, schema: Struct) -> str:
+def _event_time(options: Options, schema: Struct) -> str:
     """The event-time column by its exact name."""
+    option = options["eventtime"]
     found = schema.find(str(option.value))
     if len(found) != 1:
         raise fail(
@@ -355,5 +357,12 @@ def _event_time(option: Option, schema: Struct) -> str:
             f"the event-time column `{column.name}` is {column.type.sql()}",
             option.value_span,
             "it must be TIMESTAMP, or BIGINT for an epoch",
+        )
+    if column.type == TIMESTAMP and "eventtime_unit" in options:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{column.name}` is TIMESTAMP, which counts no units",
+            options["eventtime_unit"].key_span,
+            "`eventtime_unit` is for BIGINT columns",
         )
     return column.name

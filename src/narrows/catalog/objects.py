@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from narrows.catalog.statistics import TableStatistics
-from narrows.schema import Struct
+from narrows.schema import TIMESTAMP, Struct
 from narrows.sql.statements import ObjectKind, OptionValue, Query
 
 
@@ -36,6 +36,19 @@ class Source:
         """The column that says when a row happened, by its exact name."""
         column = self.options.get("eventtime")
         return column if isinstance(column, str) else None
+
+    @property
+    def eventtime_unit(self) -> str | None:
+        """What an epoch in the event-time column counts; None where it is a TIMESTAMP."""
+        if self.eventtime is None:
+            return None
+        dtype = self.schema.fields[self.schema.ordinal(self.eventtime)].type
+        return None if dtype == TIMESTAMP else str(self.options.get("eventtime_unit", "ms"))
+
+    @property
+    def watermark(self) -> str:
+        """How late a row may come."""
+        return str(self.options.get("watermark", "0 seconds"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,6 +163,11 @@ STREAM_OPTIONS: tuple[OptionSpec, ...] = (
         choices=("latest", "earliest"),
     ),
     OptionSpec("eventtime", "the column that says when a row happened"),
+    OptionSpec(
+        "eventtime_unit",
+        "what an event time of type BIGINT counts since 1970",
+        choices=("s", "ms", "us"),
+    ),
     OptionSpec("watermark", "how late a row may come", duration=True),
 )
 

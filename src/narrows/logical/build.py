@@ -36,6 +36,7 @@ from narrows.logical.ordering import plan_limit, select_item
 from narrows.logical.select_list import bind_select_list
 from narrows.logical.stateful import plan_stateful, stateful_calls
 from narrows.logical.subqueries import WaitingSubqueries
+from narrows.logical.unpartitioned import unpartitioned
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import Problems, refused, span_of
@@ -96,6 +97,7 @@ class SelectBuilder:
             plan = Filter(child=plan, predicate=clauses.where)
         plan = self._subqueries.place(plan, clauses.inside_groups())
         plan = plan_grouping(plan, clauses, self._ids)
+        self._queries.notices.extend(unpartitioned(plan))
         if clauses.generated is not None:
             # Below HAVING, which may look at what the generator makes.
             call, relation = clauses.generated.call, clauses.generated.relation

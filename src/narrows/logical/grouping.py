@@ -13,13 +13,14 @@ from narrows.expressions import Call, Column, Expr, Literal, columns_of, walk
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
 from narrows.logical.walk import topological
-from narrows.schema import BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
+from narrows.schema import BIGINT, BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
 from narrows.sql.binding import Ids
 from narrows.sql.functions import Kind
-from narrows.sql.functions.registry import WindowArgument
+from narrows.sql.functions.registry import WindowArgument, WindowKind
 from narrows.sql.scope import Relation
 
-_WINDOW_COLUMNS = Struct((Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP)))
+_BOUNDS = (Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP))
+_NUMBER = Field("window_number", BIGINT)
 
 
 def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
@@ -117,7 +118,12 @@ def _refuse_ungrouped(clauses: Clauses, ungrouped: set[int]) -> None:
 def _window_node(plan: Node, grouping: Grouping, ids: Ids) -> Window:
     assert grouping.window is not None
     _check_arguments(grouping.window)
-    relation = Relation(ids.new(), None, _WINDOW_COLUMNS)
+    # Rows alone cut these windows, so two of them may begin and end at the same time.
+    numbered = not grouping.window.function.cuts_by_time and (
+        grouping.window.function.window_kind is not WindowKind.SESSION
+    )
+    columns = Struct((*_BOUNDS, _NUMBER) if numbered else _BOUNDS)
+    relation = Relation(ids.new(), None, columns)
     return Window(child=plan, window=grouping.window, keys=tuple(grouping.keys), relation=relation)
 
 
@@ -140,6 +146,16 @@ def _check_arguments(window: Call) -> None:
                 Code.INVALID_WINDOW,
                 f"`{window.function.name}` takes {kind.value}, not `{expression_text(arg)}`",
                 arg.span or window.span,
+            )
+    if window.function.window_kind is WindowKind.HOPPING:
+        _, size, hop = (arg.value for arg in window.args if isinstance(arg, Literal))
+        if isinstance(size, int) and isinstance(hop, int) and hop > size:
+            raise fail(
+                Code.INVALID_WINDOW,
+                f"`{window.function.name}` hops {hop}, further than its size of {size}:"
+                " rows in between would be in no window",
+                window.args[2].span or window.span,
+                "the hop is at most the size",
             )
 
 

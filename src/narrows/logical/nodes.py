@@ -315,7 +315,8 @@ class StatefulFunction(UnaryNode):
 class Window(UnaryNode):
     """Cuts a stream into windows, by a stream-window function of GROUP BY.
 
-    `keys` are the group keys beside the window. The node adds the window's bounds to the row.
+    `keys` are the group keys beside the window. The node adds the window's bounds to the row and,
+    where two windows may have the same bounds, the window's number.
     """
 
     window: Call

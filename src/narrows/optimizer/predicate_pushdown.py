@@ -126,6 +126,12 @@ def _below_aggregation(conjuncts: Sequence[Expr], aggregation: Aggregation) -> N
         for ordinal, (_, expr) in enumerate(aggregation.keys)
         if aggregation.sets is None or all(ordinal in chosen for chosen in aggregation.sets)
     }
+    window = aggregation.child
+    if isinstance(window, Window):
+        # What cannot pass the window stays above: between the window and its aggregation there is
+        # nothing to be gained, and the two could no longer become one.
+        below = _ids(window.child) if window.window.function.cuts_by_time else ()
+        meaning = {key: expr for key, expr in meaning.items() if _uses_only(expr, below)}
     return _substituted(conjuncts, aggregation, meaning)
 
 

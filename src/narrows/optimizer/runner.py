@@ -23,6 +23,7 @@ from narrows.physical.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
 from narrows.physical.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.streaming_encoder_rewrite import StreamingEncoderRewrite
 
 LOGICAL_RULES: tuple[Rule, ...] = (
@@ -35,6 +36,7 @@ LOGICAL_RULES: tuple[Rule, ...] = (
 )
 
 PHYSICAL_RULES: tuple[Rule, ...] = (
+    StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
     FilterIntoDecoder(),  # the reader drops rows before they are shipped
     StreamingEncoderRewrite(),  # before the next: it delays into encoders right above a projection
     ByIndexProjectionIntoEncoderRewrite(),

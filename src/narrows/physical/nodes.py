@@ -17,7 +17,7 @@ from narrows.codecs.projection import Path, path_text
 from narrows.demand import ALL, Demand
 from narrows.demand_text import leaves_text, row_parts
 from narrows.expression_text import expression_text
-from narrows.expressions import Column, Expr
+from narrows.expressions import Call, Column, Expr
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -39,7 +39,9 @@ from narrows.logical.nodes import (
     Window,
     decoded_columns,
 )
+from narrows.physical.incremental import why_not_incremental
 from narrows.schema import DataType
+from narrows.sql.scope import Relation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +68,8 @@ class PhysicalReader(Decoded):
     filter: tuple[Expr, ...] = ()
     encodes: tuple[Fragment, ...] = ()
     ships: Demand = ALL
+    order: bool = False
+    """Ships each row's place in the source, for functions and windows that go by it."""
 
     @property
     def shipped(self) -> Demand:
@@ -96,6 +100,8 @@ class PhysicalReader(Decoded):
             info[f"encodes_{dialect}"] = Listing(fields)
         if self.filter or self.encodes:
             info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
+        if self.order:
+            info["order"] = "source"
         return info
 
 
@@ -188,7 +194,24 @@ class PhysicalWindow(Window):
 
 
 class PhysicalAggregation(Aggregation):
-    pass
+    def info(self) -> Info:
+        if not isinstance(self.child, Window):
+            return super().info()
+        return {**super().info(), "incremental": f"no: {why_not_incremental(self)}"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalStreamingAggregation(Aggregation):
+    """A window and its aggregation in one: the window keeps what the calls need, and no rows.
+
+    `bounds` are the columns that the window would have added; some of the keys refer to them.
+    """
+
+    window: Call
+    bounds: Relation
+
+    def info(self) -> Info:
+        return {"window": expression_text(self.window), **super().info()}
 
 
 class PhysicalSort(Sort):

@@ -29,7 +29,7 @@ from narrows.files.atomic import sweep, sync_folder, write_atomically
 from narrows.files.checked import seal, unseal
 from narrows.schema import Struct
 from narrows.shared.segments import SUFFIX as SEGMENT_SUFFIX
-from narrows.shared.segments import Segment
+from narrows.shared.segments import Segment, segment_from_json
 
 EMPTY = -1
 """The number of the last entry when there is none."""
@@ -190,7 +190,7 @@ def _from_json(body: bytes) -> Entry:
         number=value["number"],
         version=value["version"],
         demand=demand_from_json(value["demand"]),
-        segments=tuple(Segment(**segment) for segment in value["segments"]),
+        segments=tuple(segment_from_json(segment) for segment in value["segments"]),
         counts=value["counts"],
         totals=value["totals"],
     )

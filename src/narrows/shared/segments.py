@@ -33,6 +33,13 @@ class Segment:
     name: str
     rows: int
     size: int
+    runs: tuple[tuple[int, int], ...] = ()
+    """The rows of each file range in it: the range's number in the batch, and how many they are."""
+
+
+def segment_from_json(fields: dict[str, Any]) -> Segment:
+    runs = tuple((number, rows) for number, rows in fields.get("runs", ()))
+    return Segment(**{**fields, "runs": runs})
 
 
 class SegmentWriter:
@@ -43,6 +50,7 @@ class SegmentWriter:
         self._file: pa.OSFile | None = None
         self._writer: Any = None
         self._rows = 0
+        self._runs: list[tuple[int, int]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -60,6 +68,10 @@ class SegmentWriter:
         self._writer.write_batch(named)
         self._rows += batch.num_rows
 
+    def end_run(self, number: int) -> None:
+        """Says that the rows since the last call are those of the range with this number."""
+        self._runs.append((number, self._rows - sum(rows for _, rows in self._runs)))
+
     def finish(self) -> Segment | None:
         """The segment, on the disk; None when there were no rows."""
         if self._writer is None or self._file is None:
@@ -69,7 +81,8 @@ class SegmentWriter:
         self._writer = None
         with self._path.open("rb") as written:
             os.fsync(written.fileno())
-        return Segment(self._path.name, self._rows, self._path.stat().st_size)
+        size = self._path.stat().st_size
+        return Segment(self._path.name, self._rows, size, tuple(self._runs))
 
     def __exit__(
         self,

@@ -29,16 +29,17 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from narrows.codecs.projection import DecodeProjection
+from narrows.codecs.projection import Aspect, DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.demand_json import demand_from_json, demand_to_json
 from narrows.errors import InternalError
 from narrows.files.ranges import FileRange
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import Registry
-from narrows.shared.segments import Segment, SegmentWriter
+from narrows.shared.segments import SegmentWriter, segment_from_json
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.row_order import Place
 from narrows.spark.source import FileRanges, FileStreamReader
 from narrows.spark.statistics import ReadCounts
 
@@ -89,12 +90,18 @@ class _Part(InputPartition):
     """What one task decodes; without ranges it says only that the batch was there."""
 
     def __init__(
-        self, number: int, version: int, demand: Demand, ranges: Sequence[FileRange]
+        self,
+        number: int,
+        version: int,
+        demand: Demand,
+        ranges: Sequence[FileRange] = (),
+        places: Sequence[Place] = (),
     ) -> None:
         self.number = number
         self.version = version
         self.demand = demand
         self.ranges = ranges
+        self.places = places
 
 
 class _IngestReader(FileStreamReader):
@@ -127,14 +134,17 @@ class _IngestReader(FileStreamReader):
         log = SharedLog(self._ingest.folder)
         if number == EMPTY:
             # Spark begins a query with a batch, also when there is nothing to read.
-            return [_Part(EMPTY, 0, NOTHING, ())]
+            return [_Part(EMPTY, 0, NOTHING)]
         if log.has(number):
             entry = log.entry(number)
-            return [_Part(number, entry.version, entry.demand, ())]
+            return [_Part(number, entry.version, entry.demand)]
         applied = self._registry.apply(number)
         parts = super().partitions(start, end)
-        shares = [part.ranges for part in parts if isinstance(part, FileRanges)]
-        return [_Part(number, applied.version, applied.demand, s) for s in shares or [()]]
+        shares = [part for part in parts if isinstance(part, FileRanges)] or [FileRanges([], [])]
+        return [
+            _Part(number, applied.version, applied.demand, share.ranges, share.places)
+            for share in shares
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Part)
@@ -147,10 +157,15 @@ def _decode(spec: IngestSpec, part: _Part) -> dict[str, object]:
     projection = DecodeProjection(spec.read.projection.schema, part.demand, version=part.version)
     names = tuple(str(place) for place in range(len(projection.columns)))
     read = replace(spec.read, projection=projection, names=names)
+    if read.event_time is not None and part.demand is not NOTHING:
+        place = projection.by_place[(read.event_time.column,), Aspect.VALUE]
+        read = replace(read, event_time=replace(read.event_time, place=place))
     counts = ReadCounts()
     with SegmentWriter(SharedLog(spec.folder).segments) as writer:
-        for batch in read_partition(read, part.ranges, counts):
-            writer.write(batch)
+        for one, place_of_range in zip(part.ranges, part.places, strict=True):
+            for batch in read_partition(read, [one], total=counts):
+                writer.write(batch)
+            writer.end_run(place_of_range.number)
         segment = writer.finish()
     return {
         "number": part.number,
@@ -200,6 +215,6 @@ def _entry(said: Sequence[dict[str, Any]]) -> Entry:
         number=first["number"],
         version=first["version"],
         demand=demand_from_json(first["demand"]),
-        segments=tuple(Segment(**s) for message in said for s in message["segments"]),
+        segments=tuple(segment_from_json(s) for message in said for s in message["segments"]),
         counts=counts,
     )

@@ -28,6 +28,7 @@ from narrows.shared.registry import Registry
 from narrows.shared.segments import Segment, read_segment
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.row_order import RunsOrder
 from narrows.spark.source import shipped_schema
 
 ENTRIES_AT_ONCE = 100
@@ -82,8 +83,9 @@ def read_entries(spec: LogSpec, work: Sequence[Work]) -> Iterator[pa.RecordBatch
                 f"it has lost its place: start it anew with `narrows reset {spec.consumer}`",
             )
         union = entry.projection(wanted.schema)
+        order = None if spec.read.order is None else RunsOrder(entry.number, segment.runs)
         for columns, rows in read_segment(segments, segment, union, wanted):
-            shipped = ship(spec.read, Decoded(batch_of(wanted, columns, rows)))
+            shipped = ship(spec.read, Decoded(batch_of(wanted, columns, rows)), order)
             if shipped.num_rows:
                 yield shipped
 
@@ -135,6 +137,8 @@ class _LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        if self._spec.read.frozen:
+            return start
         # The checkpoint may be behind what was registered, if the pipeline stood still meanwhile.
         first = max(start["entry"], self._position())
         last = self._log.last() if self._until is None else self._until

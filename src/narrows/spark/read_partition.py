@@ -14,12 +14,14 @@ import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded, LineDecoder, RecordDecoder, decoder_for
 from narrows.codecs.encoder import encoder_spec
+from narrows.codecs.event_time import with_event_time
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
 from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
+from narrows.spark.row_order import Order, Place, RowOrder
 from narrows.spark.statistics import ReadCounts
 from narrows.sql.statements import OptionValue
 
@@ -41,17 +43,24 @@ class Part(NamedTuple):
 
 
 def read_partition(
-    spec: ReadSpec, ranges: Sequence[FileRange], total: ReadCounts | None = None
+    spec: ReadSpec,
+    ranges: Sequence[FileRange],
+    places: Sequence[Place] = (),
+    total: ReadCounts | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these ranges; `total` is for whoever wants to know what was counted."""
-    for read in ranges:
+    """The rows of these ranges.
+
+    `places` says where each stands in the source, for plans that need order; `total` is for whoever
+    wants to know what was counted.
+    """
+    for number, read in enumerate(ranges):
         counts = ReadCounts()
+        order = RowOrder(places[number]) if spec.order is not None else None
         with DeadLetters(spec, read) as dead_letters:
             waiting: list[pa.RecordBatch] = []
             for part in _parts(spec, read):
-                if part.block is not None:
-                    dead_letters.add(part.block, part.decoded.bad)
-                shipped = ship(spec, part.decoded)
+                dead_letters.add(part.block, part.decoded.bad)
+                shipped = ship(spec, part.decoded, order)
                 counts.add(part.size, part.decoded, shipped)
                 if shipped.num_rows:
                     waiting.append(shipped)
@@ -75,7 +84,8 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     if spec.format == "parquet":
         from narrows.codecs.parquet import read_row_groups
 
-        return (Part(batch.decoded, batch.size) for batch in read_row_groups(read, spec.projection))
+        groups = read_row_groups(read, spec.projection)
+        return (Part(with_time(spec, group.decoded), group.size) for group in groups)
     return _lines(spec, read)
 
 
@@ -94,7 +104,7 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
             decoded = finds_lines.decode_lines(block.pieces, spec.projection)
         else:
             decoded = decoder.decode_with_projection(block.payloads, spec.projection)
-        yield Part(decoded, block.size, block)
+        yield Part(with_time(spec, decoded), block.size, block)
 
 
 @lru_cache(maxsize=_KEPT_DECODERS)
@@ -111,16 +121,29 @@ def _block_bytes(columns: int) -> int:
     return BLOCK_BYTES if columns < _WIDE else _WIDE_BYTES
 
 
-def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:
+def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:
+    """The rows that have an event time, where the source declares one."""
+    return decoded if spec.event_time is None else with_event_time(decoded, spec.event_time)
+
+
+def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
-    batch = decoded.batch
+    batch, names = decoded.batch, list(spec.names)
+    if spec.order is not None:
+        assert order is not None
+        # Numbered before the test: a row's place does not depend on which rows are kept.
+        batch = batch.append_column(spec.order, order.next(batch.num_rows))
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
-    if not (spec.names or spec.fragments):
-        rows = pa.nulls(batch.num_rows, pa.bool_())
-        return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
-    arrays = [*batch.columns[: len(spec.names)], *_fragments(spec, batch)]
-    return pa.RecordBatch.from_arrays(arrays, names=[*spec.names, *spec.fragments])
+    columns = [*batch.columns[: len(names)], *_fragments(spec, batch)]
+    names += spec.fragments
+    if spec.order is not None:
+        columns.append(batch.column(batch.num_columns - 1))
+        names.append(spec.order)
+    if names:
+        return pa.RecordBatch.from_arrays(columns, names=names)
+    rows = pa.nulls(batch.num_rows, pa.bool_())
+    return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
 
 
 def _fragments(spec: ReadSpec, batch: pa.RecordBatch) -> Iterator[pa.Array]:

@@ -42,6 +42,6 @@ def read_table(
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from read_partition(spec, tasks[task])
+                yield from read_partition(spec, tasks[task].ranges, tasks[task].places)
 
     return spark.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(read, shipped_schema(spec))

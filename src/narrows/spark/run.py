@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.catalog.objects import Pipeline
@@ -21,15 +20,21 @@ from narrows.errors import Code, fail
 from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
 from narrows.logical.walk import sources_of, topological
 from narrows.physical.lower import TAKES_ROWS
-from narrows.physical.nodes import PhysicalBatch
+from narrows.physical.nodes import PhysicalBatch, PhysicalStreamingAggregation
 from narrows.planner import Plan
+from narrows.spark.closed_windows import Streamed, streamed, write_closed
+from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
+from narrows.spark.compile import OpenSource
 from narrows.spark.failures import reason_of
+from narrows.spark.late_rows import LateRows
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.shared_streams import READY_SECONDS
 from narrows.spark.sink import NarrowsSink
+from narrows.spark.state_store import state_store
 from narrows.spark.statistics import ReadCounts, total_counts
-from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, sink_frame
+from narrows.spark.windows import windows_of
+from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, rows_of, sink_frame
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -46,13 +51,17 @@ class PipelineRun:
     query: StreamingQuery | SharedQuery
     sources: Sequence[tuple[str, Path]]
     """Its sources, and the folders where their readers leave counts."""
+    then: Callable[[StreamingQuery], StreamingQuery | None] | None = None
+    """What comes after the query when it has ended well: at the end of the input windows close."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     stopped: bool = False
 
+    _late: LateRows = field(default_factory=LateRows)
+
     @property
     def status(self) -> str:
-        if self.query.isActive:
+        if self.query.isActive or self.goes_on():
             return RUNNING
         if self.ended is None:
             self.ended = time.monotonic()
@@ -74,7 +83,26 @@ class PipelineRun:
         """What is to be said of each shared stream that it reads."""
         return self.query.progress() if isinstance(self.query, SharedQuery) else {}
 
+    @property
+    def late_rows(self) -> int:
+        """Rows that came too late for their window."""
+        return self._late.look(self.query)
+
+    def goes_on(self) -> bool:
+        """Starts what comes after a query that has ended; false when that was all."""
+        if self.then is None or self.stopped or self.query.isActive or self.query.exception():
+            return False
+        self._late.look(self.query)
+        start, self.then = self.then, None
+        assert not isinstance(self.query, SharedQuery), "it goes on by itself"
+        following = start(self.query)
+        if following is None:
+            return False
+        self.query = following
+        return True
+
     def stop(self) -> None:
+        self.then = None
         if self.query.isActive:
             self.stopped = True
             self.query.stop()
@@ -92,10 +120,17 @@ class Run:
         trigger: str,
         start_at: str | None = None,
         ready_timeout: float = READY_SECONDS,
+        close_windows: bool = True,
     ) -> None:
         self.pipelines: list[PipelineRun] = []
         prepared = [
-            _prepare(session, session.catalog.pipeline(name), once=once, trigger=trigger)
+            _prepare(
+                session,
+                session.catalog.pipeline(name),
+                once=once,
+                trigger=trigger,
+                close_windows=close_windows,
+            )
             for name in pipelines
         ]
         try:
@@ -105,12 +140,14 @@ class Run:
                     shared, once=once, trigger=trigger, start_at=start_at, timeout=ready_timeout
                 )
             for pipeline, plan, query in prepared:
+                closes = once and close_windows and not isinstance(query, SharedQuery)
+                then = _closing(session, pipeline, plan) if closes else None
                 running = query if isinstance(query, SharedQuery) else query()
                 names = dict.fromkeys(
                     node.source.name for node in sources_of(plan.logical) if not node.source.shared
                 )
                 folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
-                self.pipelines.append(PipelineRun(pipeline.name, plan, running, folders))
+                self.pipelines.append(PipelineRun(pipeline.name, plan, running, folders, then))
         except BaseException:
             self.stop()
             for query in (query for _, _, query in prepared if isinstance(query, SharedQuery)):
@@ -123,7 +160,7 @@ class Run:
 
     @property
     def is_running(self) -> bool:
-        return any(pipeline.query.isActive for pipeline in self.pipelines)
+        return RUNNING in self.status.values()
 
     @property
     def progress(self) -> dict[str, dict[str, Any]]:
@@ -132,6 +169,7 @@ class Run:
             pipeline.name: {
                 "status": pipeline.status,
                 "error": pipeline.error,
+                "late": pipeline.late_rows,
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
                 "shared": pipeline.shared(),
             }
@@ -149,13 +187,16 @@ class Run:
         """Waits until all pipelines have ended; raises when one failed or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for pipeline in self.pipelines:
-            left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
-            try:
-                ended = pipeline.query.awaitTermination(left)
-            except PySparkException:
-                ended = True  # reported below, in our words
-            if ended is False:
-                raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+            while True:
+                left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
+                try:
+                    ended = pipeline.query.awaitTermination(left)
+                except PySparkException:
+                    ended = True  # reported below, in our words
+                if ended is False:
+                    raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+                if not pipeline.goes_on():
+                    break
         self.raise_if_failed()
         return self
 
@@ -167,14 +208,14 @@ class Run:
 
 
 def _prepare(
-    session: Session, pipeline: Pipeline, *, once: bool, trigger: str
+    session: Session, pipeline: Pipeline, *, once: bool, trigger: str, close_windows: bool
 ) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], StreamingQuery]]:
     """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
     plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
     session.state.claim(pipeline.name, plan.physical)
 
-    def start(frame: DataFrame) -> StreamingQuery:
-        return _start(session, pipeline, plan, frame, once=once, trigger=trigger)
+    def start(stream: Streamed) -> StreamingQuery:
+        return _start(session, pipeline, plan, stream, once=once, trigger=trigger)
 
     if reads_shared(plan):
         query = shared_query(
@@ -183,39 +224,85 @@ def _prepare(
             plan,
             for_sinks=partial(sink_frame, plan),
             write=write_spec(session, pipeline, plan),
+            streamed=partial(_streamed, session, pipeline, plan),
             start=start,
+            closing=partial(_closing, session, pipeline, plan) if once and close_windows else None,
         )
         return pipeline, plan, query
-    frame = session.compile(plan, streaming=True, pipeline=pipeline.name)
-    if not frame.isStreaming:
+    stream = _streamed(session, pipeline, plan)
+    if not stream.frame.isStreaming:
         raise fail(
             Code.NOT_SUPPORTED,
             f"pipeline `{pipeline.name}` reads tables only, so it would never see new rows",
             hint="use a query: `session.query(...)` or `narrows query`",
         )
-    return pipeline, plan, partial(start, frame)
+    return pipeline, plan, partial(start, stream)
+
+
+def _streamed(
+    session: Session,
+    pipeline: Pipeline,
+    plan: Plan,
+    open_shared: OpenSource | None = None,
+    *,
+    closing: bool = False,
+) -> Streamed:
+    root, checkpoint = rows_of(plan.physical), session.state.checkpoint(pipeline.name)
+    return streamed(
+        root,
+        session.spark,
+        session.opener(
+            root, pipeline.name, streaming=True, frozen=closing, open_shared=open_shared
+        ),
+        session.opener(root, pipeline.name, streaming=False),
+        closing_run(root, checkpoint) if closing else run_time(checkpoint),
+    )
+
+
+def _closing(
+    session: Session, pipeline: Pipeline, plan: Plan, open_shared: OpenSource | None = None
+) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
+    """What a bounded run does at the end of its input; None when it has no windows."""
+    root, checkpoint = rows_of(plan.physical), session.state.checkpoint(pipeline.name)
+    if not windows_of(root):
+        return None
+    mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
+
+    def close(ended: StreamingQuery) -> StreamingQuery | None:
+        nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
+        if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
+            mark.keep()
+            return None
+        mark.set(closing_run(root, checkpoint).closes or 0)
+        stream = _streamed(session, pipeline, plan, open_shared, closing=True)
+        return _start(session, pipeline, plan, stream, once=True, trigger="")
+
+    return close
 
 
 def _start(
     session: Session,
     pipeline: Pipeline,
     plan: Plan,
-    frame: DataFrame,
+    stream: Streamed,
     *,
     once: bool,
     trigger: str,
 ) -> StreamingQuery:
-    writer = (
-        sink_frame(plan, frame)
-        .writeStream.format(NarrowsSink.name())
-        .queryName(pipeline.name)
-        .outputMode(_output_mode(plan.physical))
-        .option("checkpointLocation", str(session.state.checkpoint(pipeline.name).absolute()))
-        .option("spec", write_spec(session, pipeline, plan).to_option())
-    )
+    spec, finish = write_spec(session, pipeline, plan), stream.finish
+    if finish is None:
+        frame = sink_frame(plan, stream.frame)
+        writer = frame.writeStream.format(NarrowsSink.name()).option("spec", spec.to_option())
+        writer = writer.outputMode(_output_mode(plan.physical))
+    else:
+        write = write_closed(lambda closed: sink_frame(plan, finish(closed)), spec)
+        writer = stream.frame.writeStream.foreachBatch(write).outputMode("append")
+    checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
+    writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
     every = _gathering_time(plan.physical) or trigger
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
-    return writer.start()
+    with state_store(session.spark, plan.physical):
+        return writer.start()
 
 
 def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
@@ -253,8 +340,12 @@ def _gathering_time(plan: Node) -> str | None:
 
 def _output_mode(plan: Node) -> str:
     """An aggregate without window never ends, so what changed is written after every batch."""
-    stateful = any(isinstance(node, (Aggregation, Distinct)) for node in topological(plan))
-    return "update" if stateful else "append"
+    endless = any(
+        isinstance(node, (Aggregation, Distinct))
+        and not isinstance(node, PhysicalStreamingAggregation)
+        for node in topological(plan)
+    )
+    return "update" if endless else "append"
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

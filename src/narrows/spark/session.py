@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.describe import Rows
@@ -30,9 +32,10 @@ from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.ingest import NarrowsIngest
 from narrows.spark.log_source import NarrowsLog
-from narrows.spark.read_partition import ship
+from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.read_table import compares_sizes, read_table
+from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
@@ -195,20 +198,34 @@ class Session:
         pipeline: str,
         open_shared: OpenSource | None = None,
     ) -> DataFrame:
-        """The data frame of a plan (without its sinks).
+        """The data frame of a plan (without its sinks)."""
+        root = rows_of(plan.physical)
+        opened = self.opener(root, pipeline, streaming=streaming, open_shared=open_shared)
+        return compile_plan(root, self.spark, opened)
+
+    def opener(
+        self,
+        root: Node,
+        pipeline: str,
+        *,
+        streaming: bool,
+        frozen: bool = False,
+        open_shared: OpenSource | None = None,
+    ) -> OpenSource:
+        """Opens the sources of a plan; frozen ones give nothing that they have not given.
 
         `open_shared` opens shared streams; without it they are read like any other source.
         """
-        root = rows_of(plan.physical)
         joined = compares_sizes(root)
 
         def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
+            spec = replace(spec, frozen=frozen)
             if node.source.shared and open_shared is not None:
                 return open_shared(node, spec)
             placed = self.placed_for(node, spec, pipeline)
             return self.open(node, placed, streaming=streaming, joined=joined)
 
-        return compile_plan(root, self.spark, open_source)
+        return open_source
 
     # --- statistics -------------------------------------------------------------------------------
 
@@ -300,14 +317,24 @@ class Session:
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             decoder = decoder_for(spec.format, spec.options)
+            order: RowOrder | None = None
             for batch in batches:
+                if order is None and spec.order is not None and batch.num_rows:
+                    task = TaskContext.get()
+                    number = task.partitionId() if task is not None else 0
+                    order = RowOrder(Place(batch.column(1)[0].as_py(), number))
                 payloads = batch.column(0).cast(pa.binary()).to_pylist()
                 present = [value for value in payloads if value is not None]
                 decoded = decoder.decode_with_projection(present, spec.projection)
+                decoded = with_time(spec, decoded)
                 keep_payloads(spec, present, decoded.bad)
-                yield ship(spec, decoded)
+                if decoded.batch.num_rows:
+                    yield ship(spec, decoded, order)
 
-        return frame.select(payload).mapInArrow(decode, shipped_schema(spec))
+        # The time of the batch orders the batches; inside one, tasks and their rows are in order.
+        read_at = F.unix_micros(F.current_timestamp()).alias("read_at")
+        columns = [F.col(payload)] if spec.order is None else [F.col(payload), read_at]
+        return frame.select(*columns).mapInArrow(decode, shipped_schema(spec))
 
     # --- pipelines --------------------------------------------------------------------------------
 
@@ -318,12 +345,16 @@ class Session:
         trigger: str = "1 second",
         start_at: str | None = None,
         ready_timeout: float = READY_SECONDS,
+        close_windows: bool = True,
     ) -> Run:
         """Starts pipelines: on what is there now (`once`), or until they are stopped.
 
         `start_at` is where a new pipeline begins on a shared stream: `latest`, or `earliest` for
         what is still there; what the stream says is the default. Its stream must have begun to
         decode what it needs within `ready_timeout` seconds.
+
+        At the end of what is there, open windows close; or, without `close_windows`, they stay
+        open for the rows of a later run.
         """
         names = [self.catalog.pipeline(name).name for name in pipelines]
         if start_at not in (None, LATEST, EARLIEST):
@@ -337,6 +368,7 @@ class Session:
             trigger=trigger,
             start_at=start_at,
             ready_timeout=ready_timeout,
+            close_windows=close_windows,
         )
         self._runs.append(run)
         return run

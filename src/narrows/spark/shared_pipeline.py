@@ -20,10 +20,12 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.walk import topological
 from narrows.planner import Plan
+from narrows.spark.closed_windows import Streamed
+from narrows.spark.compile import OpenSource
 from narrows.spark.group_member import Member, member_source
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.shared_query import Reads, SharedQuery
+from narrows.spark.shared_query import Reads, SharedQuery, Then
 from narrows.spark.write_spec import WriteSpec
 
 if TYPE_CHECKING:
@@ -50,11 +52,14 @@ def shared_query(
     *,
     for_sinks: Callable[[DataFrame], DataFrame],
     write: WriteSpec,
-    start: Callable[[DataFrame], StreamingQuery],
+    streamed: Callable[[OpenSource], Streamed],
+    start: Callable[[Streamed], StreamingQuery],
+    closing: Callable[[OpenSource], Then | None] | None,
 ) -> SharedQuery:
     """The pipeline, compiled and ready to be started.
 
-    `for_sinks` makes of its rows what its sinks take, `start` starts a streaming query of it.
+    `for_sinks` makes of its rows what its sinks take, `start` starts a streaming query of it, and
+    `closing` closes its windows when that query has come to its end.
     """
     # A pipeline may read a stream twice, to join it with itself: then it is two consumers.
     shared = [node for node in _sources(plan) if node.source.shared]
@@ -89,8 +94,14 @@ def shared_query(
         option = log_spec(node, spec).to_option()
         return session.spark.readStream.format(NarrowsLog.name()).option("spec", option).load()
 
-    frame = session.compile(plan, streaming=True, pipeline=pipeline, open_shared=open_log)
-    return SharedQuery(session.shared, pipeline, list(reads.values()), start=lambda: start(frame))
+    stream = streamed(open_log)
+    return SharedQuery(
+        session.shared,
+        pipeline,
+        list(reads.values()),
+        start=lambda: start(stream),
+        then=None if closing is None else closing(open_log),
+    )
 
 
 def _sources(plan: Plan) -> list[Decoded]:

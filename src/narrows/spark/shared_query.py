@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.demand import Demand
@@ -30,6 +31,10 @@ class Reads:
     demand: Demand
 
 
+Then = Callable[[StreamingQuery], StreamingQuery | None]
+"""What comes after a query that has ended well: another one, maybe."""
+
+
 class SharedQuery:
     """A running pipeline on shared streams; to whoever looks, like a streaming query of Spark."""
 
@@ -41,14 +46,17 @@ class SharedQuery:
         *,
         member: Member | None = None,
         start: Callable[[], StreamingQuery] | None = None,
+        then: Then | None = None,
     ) -> None:
-        """Either a member of its stream's group, or the start of a query of its own."""
+        """Either a member of its stream's group, or the start of a query of its own, and what
+        comes after that query when it has read everything."""
         self.name = name
         self.reads = reads
         self.member = member
         self.began: Mapping[str, Registered] = {}
         self._streams = streams
         self._start = start
+        self._then = then
         self._query: StreamingQuery | None = None
         self._remaining: list[Remaining] = []
         self._until: int | None = None
@@ -70,7 +78,12 @@ class SharedQuery:
     def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
         return self._ended.wait(timeout)
 
+    @property
+    def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
+        return [] if self._query is None else self._query.recentProgress
+
     def stop(self) -> None:
+        self._then = None
         if self.member is not None and self.began:
             self.reads[0].stream.group.remove(self.member)
         self._streams.ended(self)
@@ -100,7 +113,7 @@ class SharedQuery:
             if self._query.isActive:
                 return False
             self._failure = self._query.exception()
-            return True
+            return self._failure is not None or not self._goes_on(self._query)
         if not self._once or not self._is_all_there():
             return False
         if self.member is None:
@@ -112,6 +125,13 @@ class SharedQuery:
             return False
         self.member.leaving = True
         return self.member.gone.is_set()
+
+    def _goes_on(self, ended: StreamingQuery) -> bool:
+        """Starts what comes after its query; false when that was all."""
+        then, self._then = self._then, None
+        following = None if then is None or not self._once else then(ended)
+        self._query = following or ended
+        return following is not None
 
     def _is_all_there(self) -> bool:
         """Has everything been decoded that was there at the start?"""

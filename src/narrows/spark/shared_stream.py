@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.catalog.objects import Source
+from narrows.codecs.event_time import EventTime
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.files.file_log import FileLog
@@ -126,9 +127,15 @@ class SharedStream:
             names=(),
             options=options,
             on_error=str(options.get("on_error", "dead_letter")),
+            event_time=self._event_time(),
         )
         placed = self._session.placed(source, spec)
         return replace(placed, statistics=None, file_log=str(self.folder / "files"))
+
+    def _event_time(self) -> EventTime | None:
+        """Rows without one are dead letters of the ingest; its place depends on the projection."""
+        column = self.source.eventtime
+        return None if column is None else EventTime(column, -1, self.source.eventtime_unit)
 
     # --- from time to time ------------------------------------------------------------------------
 

@@ -21,11 +21,19 @@ from pathlib import Path
 from typing import IO
 
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node
+from narrows.logical.nodes import (
+    Aggregation,
+    Decoded,
+    Distinct,
+    Join,
+    Node,
+    StatefulFunction,
+    Window,
+)
 from narrows.logical.walk import topological
 from narrows.shared.registry import Registry
 
-_STATEFUL = (Aggregation, Distinct, Join)
+_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
 
 
 class StateFolder:
@@ -110,6 +118,9 @@ class StateFolder:
         """Has a pipeline of this name ever been started here?"""
         return (self.path / "pipelines" / f"{pipeline}.json").exists()
 
+    def closed_mark(self, pipeline: str) -> Path:
+        return self.path / "pipelines" / f"{pipeline}.closed"
+
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
         for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
@@ -121,6 +132,7 @@ class StateFolder:
                 if consumer.partition("#")[0] == pipeline:
                     registry.forget(consumer)
         (self.path / "pipelines" / f"{pipeline}.json").unlink(missing_ok=True)
+        self.closed_mark(pipeline).unlink(missing_ok=True)
 
     def reset_stream(self, stream: str) -> None:
         """Forgets what a shared stream has taken and decoded, and where its pipelines were."""

@@ -28,7 +28,7 @@ from narrows.physical.nodes import (
     PhysicalReader,
 )
 from narrows.planner import Plan
-from narrows.spark.compile import fragment_name
+from narrows.spark.frame import fragment_name
 
 
 @dataclass(frozen=True)
