@@ -10,9 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.planner import plan
-from narrows.spark.run import PipelineRun, sink_frame
-from narrows.spark.sink import LINE
+from narrows.spark.json_lines import json_lines
+from narrows.spark.run import PipelineRun
 from support.golden import REWRITE
 from support.golden_streams import Case, GoldenStream, as_lines, golden_streams, read_stream
 
@@ -49,9 +48,8 @@ def _run(
 
 
 def _queried(session: narrows.Session, case: Case) -> list[str]:
-    planned = plan(case.sql, session.catalog)
-    lines = sink_frame(planned, session.query(case.sql)).select(LINE).collect()
-    return as_lines([json.loads(line[0]) for line in lines])
+    lines = json_lines(session.query(case.sql), session.timezone)
+    return as_lines([json.loads(line) for line in lines])
 
 
 def _streamed(session: narrows.Session, case: Case) -> list[str]:
