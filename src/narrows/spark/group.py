@@ -77,7 +77,7 @@ class Lane(threading.Thread):
                 for member in due:
                     self._group.fail(self, member, error)
 
-    def interrupt(self) -> None:
+    def interrupt(self) -> bool:
         """Ends the job that runs, if it has come so far that its tasks are known."""
         executions = set()
         for member in self.members.values():
@@ -85,6 +85,7 @@ class Lane(threading.Thread):
                 executions.add(member.execution.read_text("utf-8"))
         for execution in executions:
             self._spark.interruptOperation(execution)
+        return bool(executions)
 
     def _due(self) -> list[Member]:
         last = self._group.log.last()
@@ -211,8 +212,8 @@ class Group:
                 if lane.deadline is not None and time.monotonic() > lane.deadline
             ]
         for lane in late:
-            lane.deadline = None
-            lane.interrupt()
+            if lane.interrupt():
+                lane.deadline = None
 
     # --- what lanes say ---------------------------------------------------------------------------
 
