@@ -49,11 +49,13 @@ def test_every_row_exactly_once(tmp_path: Path) -> None:
         expected = _put_files(tmp_path, expected)
         before = [len(_published(tmp_path, sink)) for sink in SINKS]
         process = _start(tmp_path)
-        _wait(process, lambda seen=before: _all_grew(tmp_path, seen))
-        # Some moment in one of the batches that follow: while reading, writing or committing.
-        threading.Event().wait(chance.uniform(0, 1.5))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        try:
+            _wait(process, lambda seen=before: _most_grew(tmp_path, seen))
+            # Some moment in one of the batches that follow: while reading, writing or committing.
+            threading.Event().wait(chance.uniform(0, 1.5))
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     expected = _put_files(tmp_path, expected)
     finished = _start(tmp_path, "--once")
     assert finished.wait(timeout=300) == 0, (tmp_path / "log").read_text()
@@ -88,9 +90,10 @@ def _published(folder: Path, sink: str) -> list[Path]:
     return sorted((folder / sink).glob("[!.]*.json"))
 
 
-def _all_grew(folder: Path, seen: list[int]) -> bool:
+def _most_grew(folder: Path, seen: list[int]) -> bool:
+    """Which of them comes last, and so is killed in its first batch, is left to chance."""
     now = [len(_published(folder, sink)) for sink in SINKS]
-    return all(more > before for more, before in zip(now, seen, strict=True))
+    return sum(more > before for more, before in zip(now, seen, strict=True)) >= 3
 
 
 def _wait(process: subprocess.Popen[bytes], condition: object, seconds: float = 180) -> None:

@@ -19,7 +19,7 @@ way is known to cover the demand, or is left out.
 
 **Leases.** A consumer whose process is gone cannot say so. It stays registered until its lease has
 run out, so that a restart finds everything that was kept for it; then it is forgotten, except for
-its position.
+its position. The same holds for one that has failed.
 """
 
 from __future__ import annotations
@@ -96,6 +96,20 @@ class Registry:
         """Takes consumers out; where they were is remembered."""
         with self._changing() as state:
             state.consumers = {n: c for n, c in state.consumers.items() if n not in names}
+
+    def abandon(self, *names: str) -> None:
+        """Says that nobody runs these consumers any more, though they were not done.
+
+        They stay registered for the time of a lease, so that nothing is lost to whoever mends what
+        was wrong and starts them again.
+        """
+        with self._changing() as state:
+            abandoned = {
+                name: replace(consumer, owner="", alive_until=self._alive_until)
+                for name, consumer in state.consumers.items()
+                if name in names
+            }
+            state.consumers = {**state.consumers, **abandoned}
 
     def forget(self, name: str) -> None:
         """Takes a consumer out, and its position with it."""

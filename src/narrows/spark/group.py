@@ -20,7 +20,7 @@ goes back to the common lane.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import pickle
 import statistics
 import threading
@@ -64,12 +64,7 @@ class Lane(threading.Thread):
         self._framed: tuple[str, ...] = ()
         self._pause = threading.Event()
 
-    @property
-    def tag(self) -> str:
-        return self.name
-
     def run(self) -> None:
-        self._spark.addTag(self.tag)
         while self._group.keep(self):
             due: Sequence[Member] = tuple(self.members.values())
             try:
@@ -82,6 +77,16 @@ class Lane(threading.Thread):
                 for member in due:
                     self._group.fail(self, member, error)
 
+    def interrupt(self) -> bool:
+        """Ends the job that runs, if it has come so far that its tasks are known."""
+        executions = set()
+        for member in self.members.values():
+            with contextlib.suppress(FileNotFoundError):
+                executions.add(member.execution.read_text("utf-8"))
+        for execution in executions:
+            self._spark.interruptOperation(execution)
+        return bool(executions)
+
     def _due(self) -> list[Member]:
         last = self._group.log.last()
         with self._group.lock:
@@ -92,10 +97,7 @@ class Lane(threading.Thread):
         until = {m.name: min(last, m.position + ENTRIES_AT_ONCE) for m in due}
         try:
             for member in due:
-                task = json.dumps([member.position, until[member.name]])
-                replacing = member.tasks.with_suffix(".new")
-                replacing.write_text(task, "utf-8")
-                replacing.replace(member.tasks)
+                member.plan_task(until[member.name])
             sizes = [self._size(member, until[member.name]) for member in due]
             if not self.alone:
                 patience = _PATIENCE_SECONDS + sum(sizes) / _SLOWEST_BYTES_PER_SECOND
@@ -191,11 +193,11 @@ class Group:
             member.gone.set()
             with self.lock:
                 lanes = [lane for lane in self._lanes if member.name in lane.members]
-                for lane in lanes:
-                    del lane.members[member.name]
             for lane in lanes:
                 if lane.alone:
-                    self.spark.interruptTag(lane.tag)
+                    lane.interrupt()
+                with self.lock:
+                    lane.members.pop(member.name, None)
 
     def is_alone(self, member: Member) -> bool:
         with self.lock:
@@ -210,8 +212,8 @@ class Group:
                 if lane.deadline is not None and time.monotonic() > lane.deadline
             ]
         for lane in late:
-            lane.deadline = None
-            self.spark.interruptTag(lane.tag)
+            if lane.interrupt():
+                lane.deadline = None
 
     # --- what lanes say ---------------------------------------------------------------------------
 

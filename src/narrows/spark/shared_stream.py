@@ -65,9 +65,12 @@ class SharedStream:
             self._start_ingest(once=once)
         return found
 
-    def unregister(self, *names: str) -> None:
+    def unregister(self, *names: str, failed: bool = False) -> None:
         """Takes consumers out; after the last one the ingest stops."""
-        self.registry.unregister(*names)
+        if failed:
+            self.registry.abandon(*names)
+        else:
+            self.registry.unregister(*names)
         for name in names:
             self.consumers.pop(name, None)
         if not self.consumers:

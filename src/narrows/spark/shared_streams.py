@@ -133,7 +133,8 @@ class SharedStreams:
                 if query in self._queries:
                     self._queries.remove(query)
                     for read in query.reads:
-                        read.stream.unregister(read.consumer)
+                        failed = query.exception() is not None
+                        read.stream.unregister(read.consumer, failed=failed)
             finally:
                 query.end()
 

@@ -191,6 +191,25 @@ def test_a_dead_process_is_forgotten_when_its_lease_is_over(tmp_path: Path) -> N
     assert dead.snapshot().positions == {"p": EMPTY, "q": EMPTY}
 
 
+def test_who_failed_has_the_time_of_a_lease_to_come_back(tmp_path: Path) -> None:
+    now = [0.0]
+    log = SharedLog(tmp_path)
+    registry = Registry(tmp_path, clock=lambda: now[0], lease=60)
+    registry.begin("it")
+    registry.register({"p": A, "q": A})
+    registry.abandon("p")
+    for number in range(3):
+        publish(log, number, registry.apply(number).demand)
+    registry.advance({"q": 2})
+    now[0] = 59.0
+    registry.retain()
+    assert log.numbers() == [0, 1, 2]
+    now[0] = 61.0
+    registry.retain()
+    assert log.numbers() == [2]
+    assert list(registry.snapshot().consumers) == ["q"]
+
+
 def test_another_definition_is_refused(tmp_path: Path) -> None:
     registry = Registry(tmp_path)
     registry.begin("one")
