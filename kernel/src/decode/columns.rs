@@ -54,8 +54,14 @@ pub enum Data {
     Date(Vec<i32>),
     Timestamp(Vec<i64>),
     Decimal(Vec<i128>),
-    Text { ends: Vec<i32>, bytes: Vec<u8> },
-    Binary { ends: Vec<i32>, bytes: Vec<u8> },
+    Text {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
+    Binary {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
     /// Where each list ends among its elements.
     Ends(Vec<i32>),
     Nothing,
@@ -260,7 +266,9 @@ impl Columns {
         let length = there.length;
         let nulls = there.into_nulls();
         Ok(match (kind, data) {
-            (Kind::Bool, Data::Bool(bits)) => Arc::new(BooleanArray::new(bits.into_buffer(), nulls)),
+            (Kind::Bool, Data::Bool(bits)) => {
+                Arc::new(BooleanArray::new(bits.into_buffer(), nulls))
+            }
             (Kind::Int8, Data::Int8(v)) => primitive::<Int8Type>(v, nulls)?,
             (Kind::Int16, Data::Int16(v)) => primitive::<Int16Type>(v, nulls)?,
             (Kind::Int32, Data::Int32(v)) => primitive::<Int32Type>(v, nulls)?,

@@ -13,6 +13,8 @@ pub struct Refused;
 #[derive(Default)]
 pub struct Scan {
     tokens: Vec<u32>,
+    /// The first byte of each token: whoever walks them need not wait for the document.
+    firsts: Vec<u8>,
     count: usize,
     pub has_escapes: bool,
 }
@@ -28,6 +30,11 @@ impl Scan {
         &self.tokens[..self.count + SPARE]
     }
 
+    /// The first byte of each token; 0, which begins none, behind the document.
+    pub fn firsts(&self) -> &[u8] {
+        &self.firsts[..self.count + SPARE]
+    }
+
     /// Finds the tokens of a document, or that its strings are not right.
     pub fn run(&mut self, document: &[u8]) -> Result<(), Refused> {
         if document.len() > LARGEST {
@@ -39,6 +46,7 @@ impl Scan {
         let end = document.len() as u32;
         self.reserve();
         self.tokens[self.count..self.count + SPARE].fill(end);
+        self.firsts[self.count..self.count + SPARE].fill(0);
         if found? && simdutf8::basic::from_utf8(document).is_err() {
             return Err(Refused);
         }
@@ -48,20 +56,27 @@ impl Scan {
     fn reserve(&mut self) {
         if self.tokens.len() < self.count + BLOCK {
             self.tokens.resize((self.count + BLOCK) * 2, 0);
+            self.firsts.resize(self.tokens.len(), 0);
         }
     }
 
-    /// Appends the positions of the bits.
+    /// Appends the tokens at the bits of a block.
     #[inline(always)]
-    fn push(&mut self, start: usize, bits: u64, push: &impl Fn(&mut [u32; BLOCK], u32, u64)) {
+    fn push(&mut self, start: usize, bytes: &[u8; BLOCK], bits: u64, push: &impl Push) {
         self.reserve();
-        let out = (&mut self.tokens[self.count..self.count + BLOCK])
-            .try_into()
-            .expect("64 places were reserved");
-        push(out, start as u32, bits);
+        let range = self.count..self.count + BLOCK;
+        let places = (&mut self.tokens[range.clone()]).try_into();
+        let firsts = (&mut self.firsts[range]).try_into();
+        let (Ok(places), Ok(firsts)) = (places, firsts) else { return }; // both are 64 long
+        push(places, firsts, start as u32, bytes, bits);
         self.count += bits.count_ones() as usize;
     }
 }
+
+/// Writes the positions of the bits of a block that begins at a place, and the bytes there. What is
+/// written after them does not matter.
+trait Push: Fn(&mut [u32; BLOCK], &mut [u8; BLOCK], u32, &[u8; BLOCK], u64) {}
+impl<F: Fn(&mut [u32; BLOCK], &mut [u8; BLOCK], u32, &[u8; BLOCK], u64)> Push for F {}
 
 /// What the bytes of a block are: bit i is byte i.
 #[derive(Default, Clone, Copy)]
@@ -110,20 +125,20 @@ fn scan_with(
     document: &[u8],
     classify: impl Fn(&[u8; BLOCK]) -> Block,
     prefix_xor: impl Fn(u64) -> u64,
-    push: impl Fn(&mut [u32; BLOCK], u32, u64),
+    push: impl Push,
 ) -> Result<bool, Refused> {
     let mut open = Open::default();
     let (blocks, rest) = document.as_chunks::<BLOCK>();
     for (number, bytes) in blocks.iter().enumerate() {
         let tokens = step(out, document, number * BLOCK, classify(bytes), &mut open, &prefix_xor)?;
-        out.push(number * BLOCK, tokens, &push);
+        out.push(number * BLOCK, bytes, tokens, &push);
     }
     if !rest.is_empty() {
         let mut padded = [b' '; BLOCK];
         padded[..rest.len()].copy_from_slice(rest);
         let start = blocks.len() * BLOCK;
         let tokens = step(out, document, start, classify(&padded), &mut open, &prefix_xor)?;
-        out.push(start, tokens, &push);
+        out.push(start, &padded, tokens, &push);
     }
     if open.wrong != 0 || open.string != 0 || open.escaped != 0 {
         return Err(Refused);
@@ -250,16 +265,25 @@ fn classify(bytes: &[u8; BLOCK]) -> Block {
     block
 }
 
-/// Writes the positions of the bits; what comes after them does not matter.
 #[inline(always)]
-fn push(out: &mut [u32; BLOCK], start: u32, mut bits: u64) {
+fn push(
+    places: &mut [u32; BLOCK],
+    firsts: &mut [u8; BLOCK],
+    start: u32,
+    bytes: &[u8; BLOCK],
+    mut bits: u64,
+) {
     // Eight at a time whether or not there are so many: that saves a branch for each.
-    for eight in out.as_chunks_mut::<8>().0 {
+    for (places, firsts) in
+        places.as_chunks_mut::<8>().0.iter_mut().zip(firsts.as_chunks_mut::<8>().0)
+    {
         if bits == 0 {
             return;
         }
-        for place in eight {
-            *place = start.wrapping_add(bits.trailing_zeros());
+        for (place, first) in places.iter_mut().zip(firsts) {
+            let bit = bits.trailing_zeros();
+            *place = start.wrapping_add(bit);
+            *first = bytes[bit as usize % BLOCK];
             bits &= bits.wrapping_sub(1);
         }
     }
@@ -295,10 +319,7 @@ mod avx2 {
     #[target_feature(enable = "pclmulqdq")]
     pub(super) fn prefix_xor(bits: u64) -> u64 {
         // A product without carries with all ones: each bit is added to all bits above it.
-        let product = _mm_clmulepi64_si128::<0>(
-            _mm_set_epi64x(0, bits as i64),
-            _mm_set1_epi8(-1),
-        );
+        let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1));
         _mm_cvtsi128_si64(product) as u64
     }
 
@@ -307,10 +328,7 @@ mod avx2 {
         // SAFETY: both loads lie within the 64 bytes, and need no alignment.
         let (low, high) = unsafe {
             let start = bytes.as_ptr();
-            (
-                _mm256_loadu_si256(start.cast()),
-                _mm256_loadu_si256(start.add(32).cast()),
-            )
+            (_mm256_loadu_si256(start.cast()), _mm256_loadu_si256(start.add(32).cast()))
         };
         let (low_kinds, high_kinds) = (operators_and_spaces(low), operators_and_spaces(high));
         Block {
@@ -388,14 +406,13 @@ mod avx512 {
             document,
             |bytes| classify(bytes),
             |bits| prefix_xor(bits),
-            |out, start, bits| push(out, start, bits),
+            |places, firsts, start, bytes, bits| push(places, firsts, start, bytes, bits),
         )
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     fn classify(bytes: &[u8; BLOCK]) -> Block {
-        // SAFETY: the load is of the 64 bytes, and needs no alignment.
-        let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+        let bytes = from_bytes(bytes);
         let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
         // The same groups as with AVX2.
         #[rustfmt::skip]
@@ -421,43 +438,59 @@ mod avx512 {
         }
     }
 
-    /// Writes the positions of the bits: the numbers 0 to 63, without those whose bit is not set.
+    /// The numbers 0 to 63, and the bytes, without those whose bit is not set.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-    fn push(out: &mut [u32; BLOCK], start: u32, bits: u64) {
-        let numbers = _mm512_maskz_compress_epi8(bits, numbers());
+    fn push(
+        places: &mut [u32; BLOCK],
+        firsts: &mut [u8; BLOCK],
+        start: u32,
+        bytes: &[u8; BLOCK],
+        bits: u64,
+    ) {
+        *firsts = to_bytes(_mm512_maskz_compress_epi8(bits, from_bytes(bytes)));
+        let numbers = _mm512_maskz_compress_epi8(bits, from_bytes(&NUMBERS));
         let start = _mm512_set1_epi32(start as i32);
         let count = bits.count_ones();
-        let out = out.as_chunks_mut::<16>().0;
+        let places = places.as_chunks_mut::<16>().0;
         let quarter = |numbers: __m128i| _mm512_add_epi32(_mm512_cvtepu8_epi32(numbers), start);
-        store(&mut out[0], quarter(_mm512_castsi512_si128(numbers)));
+        store(&mut places[0], quarter(_mm512_castsi512_si128(numbers)));
         if count > 16 {
-            store(&mut out[1], quarter(_mm512_extracti32x4_epi32::<1>(numbers)));
+            store(&mut places[1], quarter(_mm512_extracti32x4_epi32::<1>(numbers)));
         }
         if count > 32 {
-            store(&mut out[2], quarter(_mm512_extracti32x4_epi32::<2>(numbers)));
-            store(&mut out[3], quarter(_mm512_extracti32x4_epi32::<3>(numbers)));
+            store(&mut places[2], quarter(_mm512_extracti32x4_epi32::<2>(numbers)));
+            store(&mut places[3], quarter(_mm512_extracti32x4_epi32::<3>(numbers)));
         }
+    }
+
+    const NUMBERS: [u8; BLOCK] = {
+        let mut numbers = [0; BLOCK];
+        let mut number = 0;
+        while number < BLOCK {
+            numbers[number] = number as u8;
+            number += 1;
+        }
+        numbers
+    };
+
+    #[target_feature(enable = "avx512f")]
+    fn from_bytes(bytes: &[u8; BLOCK]) -> __m512i {
+        // SAFETY: the load is of the 64 bytes, and needs no alignment.
+        unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn to_bytes(values: __m512i) -> [u8; BLOCK] {
+        let mut bytes = [0; BLOCK];
+        // SAFETY: the store is of the 64 bytes, and needs no alignment.
+        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), values) }
+        bytes
     }
 
     #[target_feature(enable = "avx512f")]
     fn store(out: &mut [u32; 16], values: __m512i) {
         // SAFETY: 16 values of 32 bits are the 64 bytes that are written; no alignment is needed.
         unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    fn numbers() -> __m512i {
-        const NUMBERS: [u8; BLOCK] = {
-            let mut numbers = [0; BLOCK];
-            let mut number = 0;
-            while number < BLOCK {
-                numbers[number] = number as u8;
-                number += 1;
-            }
-            numbers
-        };
-        // SAFETY: the load is of the 64 bytes, and needs no alignment.
-        unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) }
     }
 }
 
@@ -473,13 +506,18 @@ mod tests {
 
     #[test]
     fn tokens_are_operators_and_beginnings() {
-        assert_eq!(tokens(br#"{"a": 12, "b,": [true]}"#), Ok(vec![0, 1, 4, 6, 8, 10, 14, 16, 17, 21, 22]));
+        assert_eq!(
+            tokens(br#"{"a": 12, "b,": [true]}"#),
+            Ok(vec![0, 1, 4, 6, 8, 10, 14, 16, 17, 21, 22])
+        );
         assert_eq!(tokens(b""), Ok(vec![]));
     }
 
     #[test]
     fn strings_are_checked() {
-        for wrong in [&br#"""#[..], br#""\""#, br#""\x""#, br#""\u12g4""#, b"\"\n\"", b"\"\xff\"", b"\\"] {
+        for wrong in
+            [&br#"""#[..], br#""\""#, br#""\x""#, br#""\u12g4""#, b"\"\n\"", b"\"\xff\"", b"\\"]
+        {
             assert_eq!(tokens(wrong), Err(Refused), "{wrong:?}");
         }
         assert_eq!(tokens(br#""\\""#), Ok(vec![0]));
@@ -489,9 +527,8 @@ mod tests {
     type Way = fn(&mut Scan, &[u8]) -> Result<bool, Refused>;
 
     fn ways() -> Vec<Way> {
-        let mut ways: Vec<Way> = vec![|out, document| {
-            scan_with(out, document, classify, prefix_xor, push)
-        }];
+        let mut ways: Vec<Way> =
+            vec![|out, document| scan_with(out, document, classify, prefix_xor, push)];
         #[cfg(target_arch = "x86_64")]
         {
             // SAFETY: the processor has been asked whether it has what the functions need.
@@ -526,9 +563,15 @@ mod tests {
                     let mut scan = Scan::default();
                     let result = way(&mut scan, &document);
                     scan.tokens.truncate(scan.count);
-                    (result, if result.is_ok() { scan.tokens } else { vec![] })
+                    scan.firsts.truncate(scan.count);
+                    (result, result.is_ok().then_some((scan.tokens, scan.firsts)))
                 })
                 .collect();
+            if let Some((tokens, firsts)) = &found[0].1 {
+                assert!(
+                    tokens.iter().zip(firsts).all(|(at, byte)| document[*at as usize] == *byte)
+                );
+            }
             assert!(found.windows(2).all(|two| two[0] == two[1]), "{document:?}: {found:?}");
         }
     }
