@@ -93,7 +93,7 @@ impl Bits {
             }
             bytes
         });
-        if length % 8 == 0 {
+        if length.is_multiple_of(8) {
             bytes.push(0);
         }
         bytes[length / 8] |= u8::from(bit) << (length % 8);
@@ -106,7 +106,7 @@ impl Bits {
         self.length = length;
         if let Some(bytes) = &mut self.bytes {
             bytes.truncate(length.div_ceil(8));
-            if length % 8 != 0 {
+            if !length.is_multiple_of(8) {
                 bytes[length / 8] &= 0xff >> (8 - length % 8);
             }
         }
@@ -150,7 +150,7 @@ impl Column {
     }
 
     /// How many values it has.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.there.length
     }
 

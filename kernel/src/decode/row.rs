@@ -427,7 +427,7 @@ impl Row<'_> {
 
     /// Ends a list where its elements end.
     fn push_end(&mut self, column: ColumnId, part: ColumnId) -> Result<(), Stop> {
-        let end = offset(self.state.columns[part].len())?;
+        let end = offset(self.state.columns[part].count())?;
         let column = &mut self.state.columns[column];
         if let Data::Ends(ends) = &mut column.data {
             ends.push(end);

@@ -13,12 +13,9 @@ pub enum Found<T> {
 /// Days since 1970 of `2026-01-31`.
 #[inline]
 pub fn date(text: &[u8]) -> Found<i32> {
-    match text {
-        [day @ ..] if day.len() == 10 => match days(text) {
-            Some(days) => Found::Value(days as i32),
-            None => odd(text),
-        },
-        _ => odd(text),
+    match days(text) {
+        Some(days) => Found::Value(days as i32),
+        None => odd(text),
     }
 }
 
