@@ -93,7 +93,8 @@ fn main() {
     measure("sonic-rs: members of each object stepped over, validated", &mut || {
         let mut members = 0;
         for (_, line) in Lines::new(&text) {
-            members += sonic_rs::to_object_iter(line).map(|member| i64::from(member.is_ok())).sum::<i64>();
+            members +=
+                sonic_rs::to_object_iter(line).map(|member| i64::from(member.is_ok())).sum::<i64>();
         }
         members
     });
@@ -173,7 +174,11 @@ fn documents() -> Vec<u8> {
         text += &format!(",\"b\":{{\"c\":{},\"items\":[", below(1000));
         for item in 0..20 {
             let comma = if item == 0 { "" } else { "," };
-            text += &format!("{comma}{{\"x\":{},\"y\":\"text-{:04}\"}}", below(1_000_000), below(10_000));
+            text += &format!(
+                "{comma}{{\"x\":{},\"y\":\"text-{:04}\"}}",
+                below(1_000_000),
+                below(10_000)
+            );
         }
         text += "]}}\n";
     }

@@ -17,7 +17,8 @@ fuzz_target!(|data: &[u8]| {
     let mut decoder = Decoder::new(program()).expect("the program is right");
     for _ in 0..2 {
         // The second time with what the first has left behind in the decoder.
-        let decoded = decoder.decode(Lines::new(data).map(|(_, line)| line)).expect("a small batch");
+        let decoded =
+            decoder.decode(Lines::new(data).map(|(_, line)| line)).expect("a small batch");
         assert_eq!(decoded.columns.len(), decoded.rows);
         assert!(decoded.left.len() <= decoded.payloads);
         let unusual: usize = decoded.unusual.iter().map(|(_, rows)| rows).sum();

@@ -54,8 +54,14 @@ pub enum Data {
     Date(Vec<i32>),
     Timestamp(Vec<i64>),
     Decimal(Vec<i128>),
-    Text { ends: Vec<i32>, bytes: Vec<u8> },
-    Binary { ends: Vec<i32>, bytes: Vec<u8> },
+    Text {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
+    Binary {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
     /// Where each list ends among its elements.
     Ends(Vec<i32>),
     Nothing,
@@ -87,7 +93,7 @@ impl Bits {
             }
             bytes
         });
-        if length % 8 == 0 {
+        if length.is_multiple_of(8) {
             bytes.push(0);
         }
         bytes[length / 8] |= u8::from(bit) << (length % 8);
@@ -100,7 +106,7 @@ impl Bits {
         self.length = length;
         if let Some(bytes) = &mut self.bytes {
             bytes.truncate(length.div_ceil(8));
-            if length % 8 != 0 {
+            if !length.is_multiple_of(8) {
                 bytes[length / 8] &= 0xff >> (8 - length % 8);
             }
         }
@@ -144,7 +150,7 @@ impl Column {
     }
 
     /// How many values it has.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.there.length
     }
 
@@ -260,7 +266,9 @@ impl Columns {
         let length = there.length;
         let nulls = there.into_nulls();
         Ok(match (kind, data) {
-            (Kind::Bool, Data::Bool(bits)) => Arc::new(BooleanArray::new(bits.into_buffer(), nulls)),
+            (Kind::Bool, Data::Bool(bits)) => {
+                Arc::new(BooleanArray::new(bits.into_buffer(), nulls))
+            }
             (Kind::Int8, Data::Int8(v)) => primitive::<Int8Type>(v, nulls)?,
             (Kind::Int16, Data::Int16(v)) => primitive::<Int16Type>(v, nulls)?,
             (Kind::Int32, Data::Int32(v)) => primitive::<Int32Type>(v, nulls)?,

@@ -235,8 +235,9 @@ impl Row<'_> {
         depth: usize,
     ) -> Next {
         let seen = self.program.places.len() + id;
-        let (next, object) = self
-            .members(seen, members, at, depth, |row, member, at| row.value(reads[member], at, depth))?;
+        let (next, object) = self.members(seen, members, at, depth, |row, member, at| {
+            row.value(reads[member], at, depth)
+        })?;
         if let Some(object) = object {
             for (member, read) in reads.iter().enumerate() {
                 if self.state.seen[seen][member] != object {
@@ -310,7 +311,8 @@ impl Row<'_> {
                         ends.push(offset(bytes.len())?);
                     }
                     keys.added();
-                    let read = special.find(Key::new(&key), 0).map_or(*rest, |found| special_reads[found]);
+                    let read =
+                        special.find(Key::new(&key), 0).map_or(*rest, |found| special_reads[found]);
                     at = self.value(read, at + 2, depth)?;
                 } else {
                     at = self.document.skip(at + 2, depth)?;
@@ -425,7 +427,7 @@ impl Row<'_> {
 
     /// Ends a list where its elements end.
     fn push_end(&mut self, column: ColumnId, part: ColumnId) -> Result<(), Stop> {
-        let end = offset(self.state.columns[part].len())?;
+        let end = offset(self.state.columns[part].count())?;
         let column = &mut self.state.columns[column];
         if let Data::Ends(ends) = &mut column.data {
             ends.push(end);

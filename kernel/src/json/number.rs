@@ -144,7 +144,10 @@ mod tests {
             assert_eq!(number.text, right.as_bytes());
             assert_eq!(number.is_integer, !right.contains(['.', 'e', 'E']));
         }
-        for wrong in ["", "-", "01", "1.", ".5", "+1", "1e", "1e+", "1a", "1\"", "--1", "1.e5", "1\x0c", "NaN", "0x1"] {
+        for wrong in [
+            "", "-", "01", "1.", ".5", "+1", "1e", "1e+", "1a", "1\"", "--1", "1.e5", "1\x0c",
+            "NaN", "0x1",
+        ] {
             assert!(Number::at(wrong.as_bytes(), 0).is_err(), "{wrong}");
         }
     }
@@ -164,7 +167,15 @@ mod tests {
     #[test]
     fn doubles() {
         let read = |text: &str| Number::at(text.as_bytes(), 0).unwrap().as_f64();
-        for text in ["0.1", "1234.5678", "-0.0", "1e400", "5e-324", "9007199254740993.0", "0.30000000000000004"] {
+        for text in [
+            "0.1",
+            "1234.5678",
+            "-0.0",
+            "1e400",
+            "5e-324",
+            "9007199254740993.0",
+            "0.30000000000000004",
+        ] {
             assert_eq!(read(text).to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
         }
         assert_eq!(read("-0").to_bits(), 0);

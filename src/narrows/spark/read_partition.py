@@ -28,7 +28,7 @@ from narrows.sql.statements import OptionValue
 _SHIPPED_ROWS = 8_192
 _SHIPPED_BYTES = 4 << 20
 _CACHED_BYTES = 512 << 10
-_NARROW = 64
+_NARROW = 24
 _WIDE_BYTES = 16 << 20
 _WIDE = 1_000
 _KEPT_DECODERS = 8
@@ -57,27 +57,44 @@ def read_partition(
         counts = ReadCounts()
         order = RowOrder(places[number]) if spec.order is not None else None
         with DeadLetters(spec, read) as dead_letters:
-            waiting: list[pa.RecordBatch] = []
+            waiting = _Waiting()
             for part in _parts(spec, read):
                 dead_letters.add(part.block, part.decoded.bad)
                 shipped = ship(spec, part.decoded, order)
-                counts.add(part.size, part.decoded, shipped)
-                if shipped.num_rows:
-                    waiting.append(shipped)
-                if _is_worth_shipping(waiting):
-                    yield pa.concat_batches(waiting)
-                    waiting = []
-            if waiting:
-                yield pa.concat_batches(waiting)
+                size = int(shipped.nbytes)
+                counts.add(part.size, part.decoded, shipped.num_rows, size)
+                waiting.add(shipped, size)
+                if waiting.is_worth_shipping:
+                    yield waiting.take()
+            if waiting.rows:
+                yield waiting.take()
         counts.save(spec.statistics, read)
         if total is not None:
             total.merge(counts)
 
 
-def _is_worth_shipping(batches: Sequence[pa.RecordBatch]) -> bool:
-    """A batch costs the JVM something by itself, so small ones wait for others."""
-    rows = sum(int(batch.num_rows) for batch in batches)
-    return rows >= _SHIPPED_ROWS or sum(int(b.nbytes) for b in batches) >= _SHIPPED_BYTES
+class _Waiting:
+    """Batches that wait for others, because each costs the JVM something by itself."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._size = 0
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, batch: pa.RecordBatch, size: int) -> None:
+        if batch.num_rows:
+            self._batches.append(batch)
+            self.rows += batch.num_rows
+            self._size += size
+
+    @property
+    def is_worth_shipping(self) -> bool:
+        return self.rows >= _SHIPPED_ROWS or self._size >= _SHIPPED_BYTES
+
+    def take(self) -> pa.RecordBatch:
+        batches, self._batches = self._batches, []
+        self.rows = self._size = 0
+        return pa.concat_batches(batches)
 
 
 def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:

@@ -7,8 +7,6 @@ import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-import pyarrow as pa
-
 from narrows.codecs.decoder import Decoded
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import range_name
@@ -24,14 +22,14 @@ class ReadCounts:
     rows_shipped: int = 0
     arrow_bytes: int = 0
 
-    def add(self, size: int, decoded: Decoded, shipped: pa.RecordBatch) -> None:
+    def add(self, size: int, decoded: Decoded, rows_shipped: int, arrow_bytes: int) -> None:
         self.payloads += decoded.batch.num_rows + len(decoded.bad)
         self.payload_bytes += size
         self.bad += len(decoded.bad)
         self.mistyped += decoded.mistyped
         self.rows_decoded += decoded.batch.num_rows
-        self.rows_shipped += shipped.num_rows
-        self.arrow_bytes += shipped.nbytes
+        self.rows_shipped += rows_shipped
+        self.arrow_bytes += arrow_bytes
 
     def merge(self, other: ReadCounts) -> None:
         for field in fields(self):
