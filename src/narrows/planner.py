@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from narrows.catalog.objects import Pipeline
@@ -12,6 +12,7 @@ from narrows.explain import explain
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
 from narrows.logical.required import required
+from narrows.logical.streaming import check_streaming
 from narrows.notices import Notice
 from narrows.optimizer.projection_pushdown import Decision, decisions, without_dead_columns
 from narrows.optimizer.runner import (
@@ -76,7 +77,8 @@ def plan_query(
         with deep_recursion():
             built = build(query, catalog.find_source, catalog.functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
-            return _optimise(bound, built.notices, pruning=pruning, check=check)
+            plan = _optimise(bound, built.notices, pruning=pruning, check=check)
+            return plan if pipeline is None else _checked_for_streams(plan)
     except NarrowsError as error:
         raise error.located(query.text) from None
 
@@ -97,6 +99,11 @@ def _optimise(
         notices=tuple(dict.fromkeys((*notices, *losses))),
         rule_runs=(*runs, *physical_runs),
     )
+
+
+def _checked_for_streams(plan: Plan) -> Plan:
+    """After the rules: `FROM l, r WHERE l.k = r.k` is a join by then."""
+    return replace(plan, notices=(*plan.notices, *check_streaming(plan.logical)))
 
 
 def _with_sinks(built: Built, pipeline: Pipeline, catalog: Catalog) -> Node:

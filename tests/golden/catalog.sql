@@ -55,3 +55,9 @@ WITH (connector = 'file', path = 'data/t2', format = 'json');
 CREATE SINK out_json WITH (connector = 'file', path = 'out/json', format = 'json');
 CREATE SINK out_csv WITH (connector = 'file', path = 'out/csv', format = 'csv');
 CREATE SINK out_console WITH (connector = 'console');
+
+-- streams with event times that come to an end
+CREATE STREAM clicks (id BIGINT, page STRING, at TIMESTAMP)
+WITH (connector = 'file', path = 'data/clicks', eventtime = 'at', watermark = '1 minute');
+CREATE STREAM views (id BIGINT, page STRING, at TIMESTAMP)
+WITH (connector = 'file', path = 'data/views', eventtime = 'at', watermark = '1 minute');
