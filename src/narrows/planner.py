@@ -14,6 +14,7 @@ from narrows.logical.query import Built, build
 from narrows.logical.required import required
 from narrows.logical.streaming import check_streaming
 from narrows.notices import Notice
+from narrows.optimizer.covering_projection import projection_notices
 from narrows.optimizer.projection_pushdown import Decision, decisions, without_dead_columns
 from narrows.optimizer.runner import (
     LOGICAL_RULES,
@@ -96,7 +97,7 @@ def _optimise(
         bound=bound,
         logical=logical,
         physical=physical,
-        notices=tuple(dict.fromkeys((*notices, *losses))),
+        notices=tuple(dict.fromkeys((*notices, *losses, *projection_notices(logical)))),
         rule_runs=(*runs, *physical_runs),
     )
 

@@ -61,3 +61,7 @@ CREATE STREAM clicks (id BIGINT, page STRING, at TIMESTAMP)
 WITH (connector = 'file', path = 'data/clicks', eventtime = 'at', watermark = '1 minute');
 CREATE STREAM views (id BIGINT, page STRING, at TIMESTAMP)
 WITH (connector = 'file', path = 'data/views', eventtime = 'at', watermark = '1 minute');
+
+-- a table with two copies: by_time (at, value), ordered by at, and an old one (see support/golden.py)
+CREATE TABLE measured (at TIMESTAMP, value DOUBLE, unit STRING, place STRUCT<lat: DOUBLE, lon: DOUBLE>)
+WITH (connector = 'file', path = 'data/measured', format = 'json');

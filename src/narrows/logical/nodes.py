@@ -120,6 +120,9 @@ class Decoded(Node):
         info["decodes"] = f"{leaves} of {count_leaves(schema)} leaves"
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
+        copy = self.source.options.get("projection")
+        if copy is not None:
+            info["projection"] = str(copy)
         return info
 
 

@@ -64,7 +64,8 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     if spec.format == "parquet":
         from narrows.codecs.parquet import read_row_groups
 
-        return (Part(batch.decoded, batch.size) for batch in read_row_groups(read, spec.projection))
+        groups = read_row_groups(read, spec.projection, spec.predicate)
+        return (Part(batch.decoded, batch.size) for batch in groups)
     return _lines(spec, read)
 
 
