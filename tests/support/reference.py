@@ -501,6 +501,8 @@ def _aggregate(call: Expr, rows: list[Row]) -> Value:
         case "first" | "first_value" | "any_value" | "last" | "last_value" as name:
             several = there if call.ignore_nulls else first
             return (several[-1] if name.startswith("last") else several[0]) if several else None
+        case "max":
+            return max((value for value in columns[0] if value is not None), default=None)
         case "collect_list" | "array_agg":
             return there
         case "max_by" | "min_by" as name:

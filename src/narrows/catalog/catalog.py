@@ -6,6 +6,7 @@ is in a catalog can be planned.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -102,7 +103,7 @@ class Catalog:
             case Set():
                 self._set(statement)
             case _:
-                word = type(statement).__name__.upper()
+                word = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__).upper()
                 raise fail(
                     Code.NOT_SUPPORTED,
                     f"{word} runs a query, and a catalog only plans",
@@ -125,6 +126,10 @@ class Catalog:
     @property
     def pipelines(self) -> list[Pipeline]:
         return list(self._pipelines.values())
+
+    @property
+    def sources(self) -> list[Source]:
+        return list(self._sources.values())
 
     def find_source(self, name: Name) -> Source:
         """A stream or table by name."""

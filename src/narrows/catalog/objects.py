@@ -10,6 +10,21 @@ from narrows.schema import TIMESTAMP, Struct
 from narrows.sql.statements import ObjectKind, OptionValue, Query
 
 
+@dataclass(frozen=True)
+class Projection:
+    """A narrow, sorted copy of a table as Parquet."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    order_by: tuple[str, ...]
+    path: str
+    files: str
+    """Which files of the table it is a copy of."""
+    stale: bool = False
+    """Whether the table has other files by now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """A stream, or a table when it is bounded."""
@@ -22,6 +37,8 @@ class Source:
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     statistics: TableStatistics | None = None
     """What ANALYZE TABLE counted."""
+    projections: tuple[Projection, ...] = ()
+    """Copies of the table that a query may read instead."""
 
     @property
     def kind(self) -> ObjectKind:

@@ -124,6 +124,9 @@ class Decoded(Node):
         info["decodes"] = leaves_text(self.decode_projection, schema)
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
+        copy = self.source.options.get("projection")
+        if copy is not None:
+            info["projection"] = str(copy)
         return info
 
 

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from narrows.logical.nodes import Node
 from narrows.optimizer.constant_folding import ConstantFolding
+from narrows.optimizer.covering_projection import CoveringProjection
 from narrows.optimizer.list_element_pruning import ListElementPruning
 from narrows.optimizer.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.projection_pushdown import ProjectionPushdown
@@ -32,6 +33,7 @@ LOGICAL_RULES: tuple[Rule, ...] = (
     TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
     StructFieldPruning(),
     ListElementPruning(),
+    CoveringProjection(),  # after pruning: it must cover what is decoded
     ProjectionPushdown(),  # last: what is not decoded need not be dropped
 )
 
@@ -47,6 +49,7 @@ PRUNING: frozenset[str] = frozenset(
         "TopLevelColumnPruning",
         "StructFieldPruning",
         "ListElementPruning",
+        "CoveringProjection",
         "ProjectionPushdown",
         "FilterIntoDecoder",
     }

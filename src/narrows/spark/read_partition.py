@@ -101,7 +101,9 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     if spec.format == "parquet":
         from narrows.codecs.parquet import read_row_groups
 
-        groups = read_row_groups(read, spec.projection)
+        # Groups of rows may be skipped only where nobody asks for the event time of every row.
+        skipping = spec.predicate if spec.event_time is None else None
+        groups = read_row_groups(read, spec.projection, skipping)
         return (Part(with_time(spec, group.decoded), group.size) for group in groups)
     return _lines(spec, read)
 

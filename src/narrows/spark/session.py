@@ -23,7 +23,7 @@ from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner import Plan, plan_query
-from narrows.schema import Struct
+from narrows.schema import Struct, quoted
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.analyze import explain_analyze
@@ -32,6 +32,7 @@ from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.ingest import NarrowsIngest
 from narrows.spark.log_source import NarrowsLog
+from narrows.spark.projections import Projections
 from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.read_table import compares_sizes, read_table
@@ -48,11 +49,14 @@ from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Analyze,
+    CreateProjection,
     CreateSource,
     Describe,
+    DropProjection,
     Explain,
     ExplainMode,
     Query,
+    RefreshProjection,
     Select,
     Start,
     Statement,
@@ -107,6 +111,7 @@ class Session:
         self._frames: dict[str, tuple[DataFrame, str]] = {}
         self._runs: list[Run] = []
         self.shared = SharedStreams(self)
+        self._projections = Projections(self)
         ship_package(spark)
         for data_source in (NarrowsSource, NarrowsSink, NarrowsIngest, NarrowsLog):
             spark.dataSource.register(data_source)
@@ -140,16 +145,27 @@ class Session:
                 assert isinstance(described, Rows)
                 return Rows(described.columns, (*described.rows, *info.rows()))
             case Explain(mode=ExplainMode.ANALYZE, query=query) if query is not None:
+                self._projections.check()
                 plan = plan_query(query, self.catalog, pruning=self.pruning)
                 return explain_analyze(self, plan)
-            case Analyze(name=name, name_span=span):
-                self.analyze(name, span)
+            case Analyze(name=table, name_span=span):
+                self.analyze(table, span)
                 return None
-            case CreateSource(name=name):
+            case CreateProjection():
+                self._projections.create(statement)
+                return None
+            case RefreshProjection(name=name):
+                self._projections.refresh(name)
+                return None
+            case DropProjection(name=name):
+                self._projections.drop(name)
+                return None
+            case CreateSource(name=created):
                 answer = self.catalog.execute_statement(statement)
-                self._remember_statistics(name)
+                self._remember_statistics(created)
                 return answer
             case _:
+                self._projections.check()
                 return self.catalog.execute_statement(statement)
 
     # --- shared streams ---------------------------------------------------------------------------
@@ -186,7 +202,16 @@ class Session:
         """The rows of a query over what is there now, as a data frame."""
         return self._frame(parse_query(sql))
 
+    def query_of(self, source: Source, columns: str, more: str) -> DataFrame:
+        """Columns of a source as it is, without its copies."""
+        other = Catalog()
+        other.add_source(source)
+        query = parse_query(f"SELECT {columns} FROM {quoted(source.name)}{more}")
+        plan = plan_query(query, other, pruning=self.pruning)
+        return self.compile(plan, streaming=False, pipeline="query")
+
     def _frame(self, query: Query) -> DataFrame:
+        self._projections.check()
         plan = plan_query(query, self.catalog, pruning=self.pruning)
         return self.compile(plan, streaming=False, pipeline="query")
 
