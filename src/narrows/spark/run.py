@@ -21,8 +21,10 @@ from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node, Tail
 from narrows.logical.walk import sources_of, topological
 from narrows.physical.nodes import PhysicalEncoder, PhysicalStreamingAggregation
 from narrows.planner import Plan
+from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed, write_closed
 from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
+from narrows.spark.event_time import RunTime
 from narrows.spark.late_rows import LateRows
 from narrows.spark.sink import LINE, NarrowsSink, SinkTarget, WriteSpec
 from narrows.spark.sql_text import quote, string
@@ -199,14 +201,14 @@ def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, Stre
 
 
 def _streamed(
-    session: Session, pipeline: Pipeline, plan: Plan, *, closing: bool = False
+    session: Session, pipeline: Pipeline, plan: Plan, closing: RunTime | None = None
 ) -> Streamed:
-    root, checkpoint = without_sinks(plan.physical), session.state.checkpoint(pipeline.name)
+    name, state = pipeline.name, session.state
     return streamed(
-        root,
-        session.opener(pipeline.name, streaming=True, frozen=closing),
-        session.opener(pipeline.name, streaming=False),
-        closing_run(root, checkpoint) if closing else run_time(checkpoint),
+        without_sinks(plan.physical),
+        session.opener(name, streaming=True, frozen=closing is not None),
+        session.opener(name, streaming=False),
+        closing or run_time(state.checkpoint(name), state.clock(name)),
     )
 
 
@@ -214,9 +216,10 @@ def _closing(
     session: Session, pipeline: Pipeline, plan: Plan
 ) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
     """What a bounded run does at the end of its input; None when it has no windows."""
-    root, checkpoint = without_sinks(plan.physical), session.state.checkpoint(pipeline.name)
+    root = without_sinks(plan.physical)
     if not windows_of(root):
         return None
+    checkpoint, clock = session.state.checkpoint(pipeline.name), session.state.clock(pipeline.name)
     mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
 
     def close(ended: StreamingQuery) -> StreamingQuery | None:
@@ -224,8 +227,11 @@ def _closing(
         if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
             mark.keep()
             return None
-        mark.set(closing_run(root, checkpoint).closes or 0)
-        stream = _streamed(session, pipeline, plan, closing=True)
+        last = closing_run(root, checkpoint, clock)
+        assert last.closes is not None
+        mark.set(last.closes)
+        say_end(clock, last.closes)
+        stream = _streamed(session, pipeline, plan, closing=last)
         return _start(session, pipeline, plan, stream, once=True, trigger="")
 
     return close
