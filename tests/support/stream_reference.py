@@ -138,7 +138,7 @@ def session_windows(times: Sequence[int], gap: int) -> dict[int, Window]:
     windows: dict[int, Window] = {}
     newest: int | None = None
     for number in sorted(range(len(times)), key=lambda number: times[number]):
-        if newest is None or times[number] >= newest + gap:
+        if newest is None or times[number] > newest + gap:
             start = times[number]
         newest = times[number]
         windows.setdefault(start, []).append(number)

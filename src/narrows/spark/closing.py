@@ -21,14 +21,14 @@ from narrows.spark.event_time import RunTime
 from narrows.spark.windows import windows_of
 
 
-def run_time(checkpoint: Path) -> RunTime:
+def run_time(checkpoint: Path, clock: Path) -> RunTime:
     """What a run that begins now knows about time."""
-    return RunTime(watermark=checkpoint_watermark(checkpoint))
+    return RunTime(watermark=checkpoint_watermark(checkpoint), clock=str(clock.absolute()))
 
 
-def closing_run(plan: Node, checkpoint: Path) -> RunTime:
+def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
     """The run in which all open windows close."""
-    now = run_time(checkpoint)
+    now = run_time(checkpoint, clock)
     ends = []
     for node, spec in windows_of(plan).items():
         newest = now.watermark

@@ -30,6 +30,8 @@ class RunTime:
 
     watermark: int = 0
     """Where an earlier run of the pipeline left the watermark."""
+    clock: str = ""
+    """The folder where the end of the input is said."""
     closes: int | None = None
     """Set in the last step of a bounded run: the watermark at which all windows are over."""
 

@@ -22,9 +22,11 @@ from narrows.logical.walk import sources_of, topological
 from narrows.physical.lower import TAKES_ROWS
 from narrows.physical.nodes import PhysicalBatch, PhysicalStreamingAggregation
 from narrows.planner import Plan
+from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed, write_closed
 from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
 from narrows.spark.compile import OpenSource
+from narrows.spark.event_time import RunTime
 from narrows.spark.failures import reason_of
 from narrows.spark.late_rows import LateRows
 from narrows.spark.shared_pipeline import reads_shared, shared_query
@@ -245,17 +247,16 @@ def _streamed(
     plan: Plan,
     open_shared: OpenSource | None = None,
     *,
-    closing: bool = False,
+    closing: RunTime | None = None,
 ) -> Streamed:
-    root, checkpoint = rows_of(plan.physical), session.state.checkpoint(pipeline.name)
+    root, name, state = rows_of(plan.physical), pipeline.name, session.state
+    frozen = closing is not None
     return streamed(
         root,
         session.spark,
-        session.opener(
-            root, pipeline.name, streaming=True, frozen=closing, open_shared=open_shared
-        ),
-        session.opener(root, pipeline.name, streaming=False),
-        closing_run(root, checkpoint) if closing else run_time(checkpoint),
+        session.opener(root, name, streaming=True, frozen=frozen, open_shared=open_shared),
+        session.opener(root, name, streaming=False),
+        closing or run_time(state.checkpoint(name), state.clock(name)),
     )
 
 
@@ -263,9 +264,10 @@ def _closing(
     session: Session, pipeline: Pipeline, plan: Plan, open_shared: OpenSource | None = None
 ) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
     """What a bounded run does at the end of its input; None when it has no windows."""
-    root, checkpoint = rows_of(plan.physical), session.state.checkpoint(pipeline.name)
+    root = rows_of(plan.physical)
     if not windows_of(root):
         return None
+    checkpoint, clock = session.state.checkpoint(pipeline.name), session.state.clock(pipeline.name)
     mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
 
     def close(ended: StreamingQuery) -> StreamingQuery | None:
@@ -273,8 +275,11 @@ def _closing(
         if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
             mark.keep()
             return None
-        mark.set(closing_run(root, checkpoint).closes or 0)
-        stream = _streamed(session, pipeline, plan, open_shared, closing=True)
+        last = closing_run(root, checkpoint, clock)
+        assert last.closes is not None
+        mark.set(last.closes)
+        say_end(clock, last.closes)
+        stream = _streamed(session, pipeline, plan, open_shared, closing=last)
         return _start(session, pipeline, plan, stream, once=True, trigger="")
 
     return close

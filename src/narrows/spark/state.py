@@ -4,6 +4,7 @@ lock                              held while pipelines run: one process at a tim
 pipelines/<pipeline>.json         what the checkpoint was made for
 checkpoints/<pipeline>/           Spark's
 files/<pipeline>/<relation>/      which files a stream has taken
+clocks/<pipeline>/                when the input of a bounded run had ended
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
 tables/<table>.json               what ANALYZE TABLE counted
@@ -77,6 +78,9 @@ class StateFolder:
     def file_log(self, pipeline: str, relation: int) -> Path:
         return self.path / "files" / pipeline / str(relation)
 
+    def clock(self, pipeline: str) -> Path:
+        return self.path / "clocks" / pipeline
+
     def dead_letters(self, source: str) -> Path:
         return self.path / "dead_letters" / source
 
@@ -123,7 +127,8 @@ class StateFolder:
 
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
-        for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
+        folders = (self.checkpoint(pipeline), self.path / "files" / pipeline, self.clock(pipeline))
+        for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(self.path / "statistics" / pipeline, ignore_errors=True)
         for stream in (self.path / "shared").glob("*"):

@@ -86,8 +86,7 @@ def with_time(frame: Frame, node: Decoded, window: WindowSpec | None, time: RunT
 
 def _clock(period: int | None, delay: str, time: RunTime) -> ClockSpec:
     """A clock that, at the end, says a time so late that the watermark moves to where it has to."""
-    behind = parse_duration(delay) or 0
-    return ClockSpec(period, None if time.closes is None else time.closes + behind)
+    return ClockSpec(time.clock, parse_duration(delay) or 0, period, time.closes)
 
 
 # --- order ----------------------------------------------------------------------------------------
