@@ -33,7 +33,7 @@ class JsonEncoder:
         return _JsonWriter(self, file)
 
     def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
-        starts = [_start(field.name) for field in fragment.fields]
+        starts = [field_start(field.name) for field in fragment.fields]
         if worth_stacking(len(columns), len(columns[0])):
             return stacked_fields(starts, columns, self._fields)
         return _strung([self._field(s, c) for s, c in zip(starts, columns, strict=True)])
@@ -52,13 +52,13 @@ class JsonEncoder:
         if isinstance(part, Encoded):
             text = part.array.cast(pa.string())
             return [text.fill_null(self._nulls(part.fragment)) if text.null_count else text]
-        return self._field(_start(part.name), part.array)
+        return self._field(field_start(part.name), part.array)
 
     def _nulls(self, fragment: Fragment) -> str:
         """What the fields of a row look like that an outer join made up."""
         if self.omit_null_columns:
             return ""
-        return "".join(f"{_start(field.name)}null" for field in fragment.fields)
+        return "".join(f"{field_start(field.name)}null" for field in fragment.fields)
 
     def _field(self, start: pa.Array | str, column: pa.Array) -> list[pa.Array | str]:
         """Pieces of text that make up `,"name":value`; `start` is what comes before the value."""
@@ -138,9 +138,8 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 def _structs(column: pa.StructArray, zone: str) -> pa.Array:
     pieces: list[pa.Array | str] = []
-    for place, field in enumerate(column.type):
-        text = value_text(column.field(place), zone).fill_null("null")
-        pieces += [f"{',' if place else '{'}{_name(field.name)}:", text]
+    for place, start in enumerate(member_starts([field.name for field in column.type])):
+        pieces += [start, value_text(column.field(place), zone).fill_null("null")]
     whole = _joined([*pieces, "}"] if pieces else ["{}"], len(column))
     return pc.if_else(column.is_valid(), whole, None) if column.null_count else whole
 
@@ -189,11 +188,18 @@ def _is_clean(column: pa.Array) -> bool:
     )
 
 
-def _start(name: str) -> str:
-    return f",{_name(name)}:"
+def field_start(name: str) -> str:
+    """What stands before the value of a field."""
+    return f",{name_text(name)}:"
 
 
-def _name(name: str) -> str:
+def member_starts(names: Sequence[str]) -> list[str]:
+    """What stands before the value of each member of an object."""
+    return [f"{',' if place else '{'}{name_text(name)}:" for place, name in enumerate(names)]
+
+
+def name_text(name: str) -> str:
+    """A name in quotes."""
     return json.dumps(name, ensure_ascii=False)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded, LineDecoder, RecordDecoder, decoder_for
-from narrows.codecs.encoder import encoder_spec
+from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
 from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
@@ -108,19 +108,20 @@ def _block_bytes(columns: int) -> int:
 
 def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
-    batch = decoded.batch
+    batch, made = decoded.batch, decoded.fragments
+    if made is not None:
+        # Behind the columns, where they are filtered along.
+        names = [*batch.schema.names, *spec.fragments]
+        batch = pa.RecordBatch.from_arrays([*batch.columns, *made], names=names)
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
     if not (spec.names or spec.fragments):
         rows = pa.nulls(batch.num_rows, pa.bool_())
         return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
-    arrays = [*batch.columns[: len(spec.names)], *_fragments(spec, batch)]
+    if made is None:
+        zone = str(spec.options.get("timezone", "UTC"))
+        fragments = encode_fragments(spec.projection, batch, zone)
+    else:
+        fragments = batch.columns[batch.num_columns - len(made) :]
+    arrays = [*batch.columns[: len(spec.names)], *fragments]
     return pa.RecordBatch.from_arrays(arrays, names=[*spec.names, *spec.fragments])
-
-
-def _fragments(spec: ReadSpec, batch: pa.RecordBatch) -> Iterator[pa.Array]:
-    for fragment, places in zip(spec.projection.fragments, spec.projection.encoded, strict=True):
-        options = {**dict(fragment.options), "timezone": spec.options.get("timezone", "UTC")}
-        encoder = encoder_spec(fragment.format).make(options)
-        columns = [batch.column(place) for place in places]
-        yield encoder.fragment(fragment, columns).cast(pa.binary())
