@@ -9,4 +9,6 @@ pub mod json;
 pub mod lines;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod python_encode;
 pub mod transcode;

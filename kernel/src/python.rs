@@ -24,7 +24,9 @@ fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROTOCOL", PROTOCOL)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Decoder>()?;
-    module.add_class::<Batch>()
+    module.add_class::<Batch>()?;
+    module.add_class::<crate::python_encode::Texts>()?;
+    module.add_function(wrap_pyfunction!(crate::python_encode::encode, module)?)
 }
 
 /// Decodes payloads under one projection. Not for two threads at a time.
@@ -157,15 +159,22 @@ impl Batch {
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+    ) -> PyResult<Capsules<'py>> {
         let _ = requested_schema; // it may be ignored
-        let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) = to_ffi(&self.columns.to_data())
-            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok((
-            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
-            PyCapsule::new_with_value(py, array, c"arrow_array")?,
-        ))
+        capsules(py, &self.columns)
     }
+}
+
+/// The type and the values of an array, in the Arrow PyCapsule interface.
+pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
+
+pub fn capsules<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<Capsules<'py>> {
+    let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) =
+        to_ffi(&array.to_data()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok((
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
+        PyCapsule::new_with_value(py, array, c"arrow_array")?,
+    ))
 }
 
 // --- from Python's tuples -------------------------------------------------------------------------

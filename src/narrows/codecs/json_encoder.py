@@ -7,18 +7,18 @@ which Arrow joins by the lists they are in.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import IO
+from typing import IO, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from narrows.codecs.encoder import Encoded, OptionMap, Rows, Values
+from narrows.codecs.encoder import Encoded, Encoder, OptionMap, Rows, Values
 from narrows.codecs.fragment import Fragment
+from narrows.codecs.kernel import PORTABLE, chosen_kernel
 from narrows.codecs.stacking import stacked_fields, worth_stacking
 from narrows.codecs.value_text import bytes_of, scalar_text
 
@@ -29,8 +29,8 @@ class JsonEncoder:
     omit_null_columns: bool = False
     layout: str = "lines"
 
-    def open(self, file: IO[bytes]) -> _JsonWriter:
-        return _JsonWriter(self, file)
+    def open(self, file: IO[bytes]) -> JsonWriter:
+        return JsonWriter(self, self.layout, file)
 
     def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
         starts = [field_start(field.name) for field in fragment.fields]
@@ -51,10 +51,10 @@ class JsonEncoder:
     def _part(self, part: Values | Encoded) -> list[pa.Array | str]:
         if isinstance(part, Encoded):
             text = part.array.cast(pa.string())
-            return [text.fill_null(self._nulls(part.fragment)) if text.null_count else text]
+            return [text.fill_null(self.null_fields(part.fragment)) if text.null_count else text]
         return self._field(field_start(part.name), part.array)
 
-    def _nulls(self, fragment: Fragment) -> str:
+    def null_fields(self, fragment: Fragment) -> str:
         """What the fields of a row look like that an outer join made up."""
         if self.omit_null_columns:
             return ""
@@ -70,22 +70,35 @@ class JsonEncoder:
         return [start, text.fill_null("null")]
 
 
-def make(options: OptionMap) -> JsonEncoder:
-    return JsonEncoder(
+def make(options: OptionMap) -> Encoder:
+    portable = JsonEncoder(
         zone=str(options.get("timezone", "UTC")),
         omit_null_columns=options.get("omit_null_columns") is True,
         layout=str(options.get("layout", "lines")),
     )
+    if chosen_kernel() == PORTABLE:
+        return portable
+    from narrows.codecs.json_encoder_native import NativeJsonEncoder
+
+    return NativeJsonEncoder(portable)
 
 
-class _JsonWriter:
-    def __init__(self, encoder: JsonEncoder, file: IO[bytes]) -> None:
+class ObjectEncoder(Protocol):
+    def objects(self, rows: Rows, end: str) -> pa.Array:
+        """Each row as an object, and what follows it."""
+
+
+class JsonWriter:
+    """Objects of any encoder, laid out as a payload."""
+
+    def __init__(self, encoder: ObjectEncoder, layout: str, file: IO[bytes]) -> None:
         self._encoder = encoder
+        self._layout = layout
         self._file = file
         self._empty = True
 
     def add(self, rows: Rows) -> None:
-        if self._encoder.layout == "lines":
+        if self._layout == "lines":
             self._file.write(bytes_of(self._encoder.objects(rows, "\n")))
             return
         text = bytes_of(self._encoder.objects(rows, ",\n"))
@@ -95,7 +108,7 @@ class _JsonWriter:
             self._empty = False
 
     def close(self) -> None:
-        if self._encoder.layout == "array":
+        if self._layout == "array":
             self._file.write(b"[]\n" if self._empty else b"\n]\n")
 
 
@@ -200,7 +213,7 @@ def member_starts(names: Sequence[str]) -> list[str]:
 
 def name_text(name: str) -> str:
     """A name in quotes."""
-    return json.dumps(name, ensure_ascii=False)
+    return encode_basestring(name)
 
 
 # --- joining --------------------------------------------------------------------------------------

@@ -129,11 +129,15 @@ def scalar_text(array: pa.Array, zone: str) -> pa.Array | None:
     return None
 
 
+def _is_large(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
 def bytes_of(column: pa.Array) -> memoryview:
     """The values of a column of text without NULLs, one after the other."""
     if not len(column):
         return memoryview(b"")
     _, offsets, data = column.buffers()
-    starts = memoryview(offsets).cast("q" if pa.types.is_large_string(column.type) else "i")
+    starts = memoryview(offsets).cast("q" if _is_large(column.type) else "i")
     first, last = starts[column.offset], starts[column.offset + len(column)]
     return memoryview(data or b"")[first:last]
