@@ -119,7 +119,7 @@ def value_text(column: pa.Array, zone: str) -> pa.Array:
     """The JSON text of every value; NULL stays NULL."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _quoted(column)
+        return _quoted(column.cast(pa.string()))
     if pa.types.is_struct(kind):
         return _structs(column, zone)
     if pa.types.is_map(kind):
@@ -158,11 +158,13 @@ def _structs(column: pa.StructArray, zone: str) -> pa.Array:
 
 
 def _maps(column: pa.MapArray, zone: str) -> pa.Array:
-    lists = column.cast(
-        pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)]))
-    )
-    entries = lists.flatten()
-    keys, values = entries.field(0), entries.field(1)
+    # As two columns of lists. A cast to one of entries would do, but Arrow gets it wrong, or dies,
+    # when the column is a part of a longer one.
+    offsets = pa.array(column.offsets.to_numpy(), pa.int32())
+    absent = column.is_null() if column.null_count else None
+    lists = pa.ListArray.from_arrays(offsets, column.keys, mask=absent)
+    keys = lists.flatten()
+    values = pa.ListArray.from_arrays(offsets, column.items, mask=absent).flatten()
     name = keys if pa.types.is_string(keys.type) else scalar_text(keys, zone)
     if name is None:
         raise ValueError(f"JSON has no form for a map with keys of type {keys.type}")
