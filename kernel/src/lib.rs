@@ -4,7 +4,11 @@
 //! hands back to it every payload of which it is not sure. README.md says how, and why so.
 
 pub mod decode;
+pub mod encode;
 pub mod json;
 pub mod lines;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "python")]
+mod python_encode;
+pub mod transcode;

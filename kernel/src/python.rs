@@ -14,16 +14,19 @@ use crate::decode::members::Members;
 use crate::decode::program::{Place, Program, Read, Shape};
 use crate::decode::{Decoded, Failure};
 use crate::lines::Lines;
+use crate::transcode::program::{Form, Fragment, Text, Transcoding};
 
 /// Changes when what Python hands over, or gets back, changes.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 
 #[pymodule]
 fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROTOCOL", PROTOCOL)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Decoder>()?;
-    module.add_class::<Batch>()
+    module.add_class::<Batch>()?;
+    module.add_class::<crate::python_encode::Texts>()?;
+    module.add_function(wrap_pyfunction!(crate::python_encode::encode, module)?)
 }
 
 /// Decodes payloads under one projection. Not for two threads at a time.
@@ -44,6 +47,7 @@ impl Decoder {
         reads: Vec<Bound<'_, PyTuple>>,
         places: Vec<Bound<'_, PyTuple>>,
         outputs: Vec<usize>,
+        transcoding: (Vec<Bound<'_, PyTuple>>, Vec<(usize, bool)>, Vec<FragmentFields>),
         zone: Option<i32>,
     ) -> PyResult<Self> {
         let program = Program {
@@ -53,6 +57,7 @@ impl Decoder {
             row: 0,
             outputs,
             zone,
+            transcoding: self::transcoding(transcoding)?,
         };
         let inner = crate::decode::Decoder::new(program).map_err(PyValueError::new_err)?;
         Ok(Decoder { inner })
@@ -154,15 +159,22 @@ impl Batch {
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+    ) -> PyResult<Capsules<'py>> {
         let _ = requested_schema; // it may be ignored
-        let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) = to_ffi(&self.columns.to_data())
-            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok((
-            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
-            PyCapsule::new_with_value(py, array, c"arrow_array")?,
-        ))
+        capsules(py, &self.columns)
     }
+}
+
+/// The type and the values of an array, in the Arrow PyCapsule interface.
+pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
+
+pub fn capsules<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<Capsules<'py>> {
+    let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) =
+        to_ffi(&array.to_data()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok((
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
+        PyCapsule::new_with_value(py, array, c"arrow_array")?,
+    ))
 }
 
 // --- from Python's tuples -------------------------------------------------------------------------
@@ -247,7 +259,48 @@ fn place(tuple: &Bound<'_, PyTuple>) -> PyResult<Place> {
         shape,
         parts: item(tuple, 2)?,
         reads: item(tuple, 3)?,
-        presence: item(tuple, 4)?,
-        length: item(tuple, 5)?,
+        texts: item(tuple, 4)?,
+        presence: item(tuple, 5)?,
+        length: item(tuple, 6)?,
+    })
+}
+
+/// Its column, whether it omits NULLs, what stands before each field, the texts of the fields.
+type FragmentFields = (usize, bool, Vec<String>, Vec<usize>);
+
+fn transcoding(
+    (forms, texts, fragments): (Vec<Bound<'_, PyTuple>>, Vec<(usize, bool)>, Vec<FragmentFields>),
+) -> PyResult<Transcoding> {
+    Ok(Transcoding {
+        forms: forms.iter().map(form).collect::<PyResult<_>>()?,
+        texts: texts.into_iter().map(|(form, counts)| Text { form, counts }).collect(),
+        fragments: fragments
+            .into_iter()
+            .map(|(column, omits_nulls, starts, texts)| {
+                if starts.len() != texts.len() {
+                    return Err(PyValueError::new_err("a fragment has other fields"));
+                }
+                let fields = starts.into_iter().map(bytes).zip(texts).collect();
+                Ok(Fragment { column, omits_nulls, fields })
+            })
+            .collect::<PyResult<_>>()?,
+    })
+}
+
+fn bytes(text: String) -> Box<[u8]> {
+    text.into_bytes().into_boxed_slice()
+}
+
+fn form(tuple: &Bound<'_, PyTuple>) -> PyResult<Form> {
+    let name: String = item(tuple, 0)?;
+    Ok(match name.as_str() {
+        "struct" => Form::Struct {
+            members: members(item(tuple, 1)?),
+            starts: item::<Vec<String>>(tuple, 2)?.into_iter().map(bytes).collect(),
+            parts: item(tuple, 3)?,
+        },
+        "list" => Form::List { part: item(tuple, 1)? },
+        "map" => Form::Map { values: item(tuple, 1)? },
+        _ => Form::Scalar(kind(tuple)?),
     })
 }

@@ -5,20 +5,34 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from narrows.codecs.decoder import decoder_for
 from narrows.codecs.encoder import Encoded, Rows, Values, encoder_spec
 from narrows.codecs.fragment import Fragment, FragmentField
+from narrows.codecs.kernel import NATIVE, PORTABLE, VARIABLE
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
 from narrows.schema import Struct
 from property.test_decode_laws import json_schemas, payloads
+from support.kernels import needs_native
 from support.strategies import Draw
+
+
+@pytest.fixture(
+    params=[PORTABLE, pytest.param(NATIVE, marks=needs_native)], autouse=True, scope="module"
+)
+def kernel(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The laws hold for both encoders."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, request.param)
+        yield
 
 
 @st.composite
@@ -42,7 +56,7 @@ def written(rows: Rows, options: dict[str, object]) -> bytes:
     return file.getvalue()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_a_delayed_column_is_written_as_a_computed_one(
     case: tuple[Struct, list[bytes], list[bool], dict[str, object]],
@@ -101,7 +115,7 @@ def arrow_columns(draw: Draw) -> list[tuple[str, pa.Array]]:
     return columns
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(arrow_columns())
 def test_json_reads_back_as_it_was(columns: list[tuple[str, pa.Array]]) -> None:
     text = written([Values(name, array) for name, array in columns], {})

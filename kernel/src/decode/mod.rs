@@ -10,8 +10,8 @@ pub mod columns;
 mod decimals;
 pub mod members;
 pub mod program;
-mod row;
-mod scalars;
+pub(crate) mod row;
+pub(crate) mod scalars;
 mod texts;
 mod times;
 

@@ -5,6 +5,7 @@
 
 use super::columns::{ColumnId, Kind};
 use super::members::Members;
+use crate::transcode::program::{TextId, Transcoding};
 
 pub type PlaceId = usize;
 pub type ReadId = usize;
@@ -14,6 +15,8 @@ pub struct Place {
     pub shape: Shape,
     /// Columns that hold this value.
     pub reads: Vec<ReadId>,
+    /// Texts that are made of this value.
+    pub texts: Vec<TextId>,
     pub presence: Option<ColumnId>,
     pub length: Option<ColumnId>,
     /// Values in this one that are wanted as columns of their own.
@@ -89,6 +92,8 @@ pub struct Program {
     pub outputs: Vec<ColumnId>,
     /// Seconds east of UTC of times that name no zone; None when it is a region.
     pub zone: Option<i32>,
+    /// What is written of a row, instead of built.
+    pub transcoding: Transcoding,
 }
 
 impl Program {
@@ -175,6 +180,9 @@ impl Program {
             if place.reads.iter().any(|read| *read >= self.reads.len()) {
                 return Err("there is no such read");
             }
+            if place.texts.iter().any(|text| *text >= self.transcoding.texts.len()) {
+                return Err("there is no such text");
+            }
             let parts = match &place.shape {
                 Shape::Scalar => 0,
                 Shape::Object(members) => members.len(),
@@ -195,6 +203,7 @@ impl Program {
         if !matches!(self.places.get(self.row), Some(Place { shape: Shape::Object(_), .. })) {
             return Err("a row is an object");
         }
+        self.transcoding.check(&self.kinds)?;
         self.outputs.iter().try_for_each(|id| column(*id))
     }
 }

@@ -7,11 +7,13 @@ use super::members::{Key, Members};
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
 use super::scalars::{Pushed, Stop, push, text};
 use crate::json::document::{Cursor, Document, check_depth};
+use crate::transcode::{Piece, Pieces};
 
 /// What is kept while documents are decoded.
 pub struct State {
     pub columns: Columns,
     pub mistyped: usize,
+    pub pieces: Pieces,
     /// For each object place, then each struct read: in which object each member was last found.
     seen: Vec<Vec<u64>>,
     objects: u64,
@@ -27,6 +29,7 @@ impl State {
         State {
             columns: Columns::new(program.kinds.iter().cloned()),
             mistyped: 0,
+            pieces: Pieces::new(program.transcoding.texts.len()),
             seen: of_places.chain(of_reads).map(|members| vec![0; members]).collect(),
             objects: 0,
         }
@@ -40,12 +43,15 @@ pub struct Row<'a> {
     pub state: &'a mut State,
 }
 
-type Next = Result<Cursor, Stop>;
+pub type Next = Result<Cursor, Stop>;
 
 impl Row<'_> {
     /// The object at a token, as a row; `depth` is that of what it stands in.
     pub fn read(&mut self, at: Cursor, depth: usize) -> Next {
-        self.object_parts(self.program.row, at + 1, depth + 1)
+        self.state.pieces.written.clear();
+        let next = self.object_parts(self.program.row, at + 1, depth + 1)?;
+        self.push_fragments()?;
+        Ok(next)
     }
 
     // --- places: values on the way to flat columns ------------------------------------------------
@@ -56,6 +62,9 @@ impl Row<'_> {
         let mut next = None;
         for read in &place.reads {
             next = Some(self.value(*read, at, depth)?);
+        }
+        for text in &place.texts {
+            next = Some(self.transcode(*text, at, depth)?);
         }
         match next {
             Some(next) if !place.has_parts() => Ok(next),
@@ -151,6 +160,9 @@ impl Row<'_> {
         let place = &program.places[id];
         for read in &place.reads {
             self.state.columns.push_null(program.reads[*read].column());
+        }
+        for text in &place.texts {
+            self.state.pieces.of_texts[*text] = Piece::Null;
         }
         self.absent(place);
     }
@@ -401,7 +413,7 @@ impl Row<'_> {
     }
 
     /// Counts a value that is not of the declared type; null is of every type.
-    fn count_if_mistyped(&mut self, at: Cursor) -> Result<(), Stop> {
+    pub(crate) fn count_if_mistyped(&mut self, at: Cursor) -> Result<(), Stop> {
         if !self.document.is_null(at)? {
             self.state.mistyped += 1;
         }
@@ -439,13 +451,13 @@ impl Row<'_> {
 
 /// The keys of an object so far.
 #[derive(Default)]
-struct Keys {
+pub struct Keys {
     few: Vec<Box<[u8]>>,
     many: HashSet<Box<[u8]>>,
 }
 
 impl Keys {
-    fn is_new(&mut self, key: &[u8]) -> bool {
+    pub fn is_new(&mut self, key: &[u8]) -> bool {
         const FEW: usize = 16;
         if self.few.iter().any(|known| **known == *key) {
             return false;

@@ -131,7 +131,7 @@ fn sure<T>(found: Found<T>) -> Result<Option<T>, Refused> {
     }
 }
 
-fn as_double(document: &Document<'_>, value: &Value<'_>) -> Result<Option<f64>, Refused> {
+pub fn as_double(document: &Document<'_>, value: &Value<'_>) -> Result<Option<f64>, Refused> {
     Ok(match value {
         Value::Number(number) => Some(number.as_f64()),
         Value::Text(raw) => match &*text(document, raw)? {
@@ -144,14 +144,14 @@ fn as_double(document: &Document<'_>, value: &Value<'_>) -> Result<Option<f64>, 
     })
 }
 
-fn as_date(document: &Document<'_>, value: &Value<'_>) -> Result<Option<i32>, Refused> {
+pub fn as_date(document: &Document<'_>, value: &Value<'_>) -> Result<Option<i32>, Refused> {
     match value {
         Value::Text(raw) => sure(date(&text(document, raw)?)),
         _ => Ok(None),
     }
 }
 
-fn as_timestamp(
+pub fn as_timestamp(
     document: &Document<'_>,
     value: &Value<'_>,
     zone: Option<i32>,
@@ -165,7 +165,7 @@ fn as_timestamp(
     }
 }
 
-fn as_decimal(
+pub fn as_decimal(
     document: &Document<'_>,
     value: &Value<'_>,
     kind: &Kind,
@@ -179,7 +179,7 @@ fn as_decimal(
 }
 
 #[inline(always)]
-fn push_text(
+pub fn push_text(
     bytes: &mut Vec<u8>,
     document: &Document<'_>,
     value: &Value<'_>,
@@ -198,7 +198,7 @@ fn push_text(
     Ok(())
 }
 
-fn push_binary(
+pub fn push_binary(
     bytes: &mut Vec<u8>,
     document: &Document<'_>,
     value: &Value<'_>,

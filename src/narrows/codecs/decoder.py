@@ -30,12 +30,15 @@ class Decoded:
     """The rows of some payloads."""
 
     batch: pa.RecordBatch
-    """One column for each of the projection's, in its order; one row for each decoded record."""
+    """One column for each of the projection's, in its order; one row for each decoded record. With
+    `fragments`, only those that are shipped or tested."""
     bad: Sequence[BadPayload] = ()
     mistyped: int = 0
     """Values that were there but not of the declared type, and so read as NULL."""
     row_positions: Sequence[int] | None = field(default=None)
     """For each row the position of its payload; None when row i came from payload i."""
+    fragments: Sequence[pa.Array] | None = None
+    """The projection's fragments, if the decoder makes them; else whoever ships the rows does."""
 
 
 class RecordDecoder(Protocol):

@@ -45,9 +45,14 @@ def with_event_time(decoded: Decoded, eventtime: EventTime) -> Decoded:
     return replace(
         decoded,
         batch=batch.take(kept),
+        fragments=_kept(decoded.fragments, kept),
         bad=sorted((*decoded.bad, *bad), key=lambda problem: problem.position),
         row_positions=_taken(positions, kept.to_pylist()),
     )
+
+
+def _kept(fragments: Sequence[pa.Array] | None, rows: pa.Array) -> Sequence[pa.Array] | None:
+    return None if fragments is None else [fragment.take(rows) for fragment in fragments]
 
 
 def _taken(positions: Sequence[int] | None, rows: Sequence[int]) -> Sequence[int]:

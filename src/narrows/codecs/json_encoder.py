@@ -7,18 +7,18 @@ which Arrow joins by the lists they are in.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import IO
+from typing import IO, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from narrows.codecs.encoder import Encoded, OptionMap, Rows, Values
+from narrows.codecs.encoder import Encoded, Encoder, OptionMap, Rows, Values
 from narrows.codecs.fragment import Fragment
+from narrows.codecs.kernel import PORTABLE, chosen_kernel
 from narrows.codecs.stacking import stacked_fields, worth_stacking
 from narrows.codecs.value_text import bytes_of, scalar_text
 
@@ -29,11 +29,11 @@ class JsonEncoder:
     omit_null_columns: bool = False
     layout: str = "lines"
 
-    def open(self, file: IO[bytes]) -> _JsonWriter:
-        return _JsonWriter(self, file)
+    def open(self, file: IO[bytes]) -> JsonWriter:
+        return JsonWriter(self, self.layout, file)
 
     def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
-        starts = [_start(field.name) for field in fragment.fields]
+        starts = [field_start(field.name) for field in fragment.fields]
         if worth_stacking(len(columns), len(columns[0])):
             return stacked_fields(starts, columns, self._fields)
         return _strung([self._field(s, c) for s, c in zip(starts, columns, strict=True)])
@@ -51,14 +51,14 @@ class JsonEncoder:
     def _part(self, part: Values | Encoded) -> list[pa.Array | str]:
         if isinstance(part, Encoded):
             text = part.array.cast(pa.string())
-            return [text.fill_null(self._nulls(part.fragment)) if text.null_count else text]
-        return self._field(_start(part.name), part.array)
+            return [text.fill_null(self.null_fields(part.fragment)) if text.null_count else text]
+        return self._field(field_start(part.name), part.array)
 
-    def _nulls(self, fragment: Fragment) -> str:
+    def null_fields(self, fragment: Fragment) -> str:
         """What the fields of a row look like that an outer join made up."""
         if self.omit_null_columns:
             return ""
-        return "".join(f"{_start(field.name)}null" for field in fragment.fields)
+        return "".join(f"{field_start(field.name)}null" for field in fragment.fields)
 
     def _field(self, start: pa.Array | str, column: pa.Array) -> list[pa.Array | str]:
         """Pieces of text that make up `,"name":value`; `start` is what comes before the value."""
@@ -70,22 +70,35 @@ class JsonEncoder:
         return [start, text.fill_null("null")]
 
 
-def make(options: OptionMap) -> JsonEncoder:
-    return JsonEncoder(
+def make(options: OptionMap) -> Encoder:
+    portable = JsonEncoder(
         zone=str(options.get("timezone", "UTC")),
         omit_null_columns=options.get("omit_null_columns") is True,
         layout=str(options.get("layout", "lines")),
     )
+    if chosen_kernel() == PORTABLE:
+        return portable
+    from narrows.codecs.json_encoder_native import NativeJsonEncoder
+
+    return NativeJsonEncoder(portable)
 
 
-class _JsonWriter:
-    def __init__(self, encoder: JsonEncoder, file: IO[bytes]) -> None:
+class ObjectEncoder(Protocol):
+    def objects(self, rows: Rows, end: str) -> pa.Array:
+        """Each row as an object, and what follows it."""
+
+
+class JsonWriter:
+    """Objects of any encoder, laid out as a payload."""
+
+    def __init__(self, encoder: ObjectEncoder, layout: str, file: IO[bytes]) -> None:
         self._encoder = encoder
+        self._layout = layout
         self._file = file
         self._empty = True
 
     def add(self, rows: Rows) -> None:
-        if self._encoder.layout == "lines":
+        if self._layout == "lines":
             self._file.write(bytes_of(self._encoder.objects(rows, "\n")))
             return
         text = bytes_of(self._encoder.objects(rows, ",\n"))
@@ -95,7 +108,7 @@ class _JsonWriter:
             self._empty = False
 
     def close(self) -> None:
-        if self._encoder.layout == "array":
+        if self._layout == "array":
             self._file.write(b"[]\n" if self._empty else b"\n]\n")
 
 
@@ -106,7 +119,7 @@ def value_text(column: pa.Array, zone: str) -> pa.Array:
     """The JSON text of every value; NULL stays NULL."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _quoted(column)
+        return _quoted(column.cast(pa.string()))
     if pa.types.is_struct(kind):
         return _structs(column, zone)
     if pa.types.is_map(kind):
@@ -138,19 +151,20 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 def _structs(column: pa.StructArray, zone: str) -> pa.Array:
     pieces: list[pa.Array | str] = []
-    for place, field in enumerate(column.type):
-        text = value_text(column.field(place), zone).fill_null("null")
-        pieces += [f"{',' if place else '{'}{_name(field.name)}:", text]
+    for place, start in enumerate(member_starts([field.name for field in column.type])):
+        pieces += [start, value_text(column.field(place), zone).fill_null("null")]
     whole = _joined([*pieces, "}"] if pieces else ["{}"], len(column))
     return pc.if_else(column.is_valid(), whole, None) if column.null_count else whole
 
 
 def _maps(column: pa.MapArray, zone: str) -> pa.Array:
-    lists = column.cast(
-        pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)]))
-    )
-    entries = lists.flatten()
-    keys, values = entries.field(0), entries.field(1)
+    # As two columns of lists. A cast to one of entries would do, but Arrow gets it wrong, or dies,
+    # when the column is a part of a longer one.
+    offsets = pa.array(column.offsets.to_numpy(), pa.int32())
+    absent = column.is_null() if column.null_count else None
+    lists = pa.ListArray.from_arrays(offsets, column.keys, mask=absent)
+    keys = lists.flatten()
+    values = pa.ListArray.from_arrays(offsets, column.items, mask=absent).flatten()
     name = keys if pa.types.is_string(keys.type) else scalar_text(keys, zone)
     if name is None:
         raise ValueError(f"JSON has no form for a map with keys of type {keys.type}")
@@ -189,12 +203,19 @@ def _is_clean(column: pa.Array) -> bool:
     )
 
 
-def _start(name: str) -> str:
-    return f",{_name(name)}:"
+def field_start(name: str) -> str:
+    """What stands before the value of a field."""
+    return f",{name_text(name)}:"
 
 
-def _name(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
+def member_starts(names: Sequence[str]) -> list[str]:
+    """What stands before the value of each member of an object."""
+    return [f"{',' if place else '{'}{name_text(name)}:" for place, name in enumerate(names)]
+
+
+def name_text(name: str) -> str:
+    """A name in quotes."""
+    return encode_basestring(name)
 
 
 # --- joining --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from narrows.codecs.batches import batch_of
 from narrows.codecs.decoder import BadPayload, Decoded, Pieces
+from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.json_native_program import describe
 from narrows.codecs.kernel import load_native
@@ -29,6 +30,7 @@ class NativeJsonDecoder:
 
     def __init__(self, zone: str = "UTC") -> None:
         self._portable = JsonDecoder(zone)
+        self._zone_name = zone
         fixed = self._portable.zone
         self._zone = fixed if isinstance(fixed, int) else None
         self._kernel = load_native()
@@ -61,9 +63,13 @@ class NativeJsonDecoder:
         unusual = dict(found.unusual)
         if not left:
             positions = _positions(found.payloads, unusual) if unusual else None
-            return Decoded(batch, [], found.mistyped, positions)
+            return program.with_fragments(Decoded(batch, [], found.mistyped, positions))
         other = self._portable.decode_with_projection(left, projection)
-        return _merge(found, batch, other)
+        if program.transcodes:
+            fragments = encode_fragments(projection, other.batch, self._zone_name)
+            arrays = [*other.batch.columns[: projection.observed], *fragments]
+            other.batch = pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+        return program.with_fragments(_merge(found, batch, other))
 
     def _program(self, projection: DecodeProjection) -> _Program:
         """The program of a projection; the last few are kept, the most recent one first."""
@@ -82,18 +88,21 @@ class _Program:
     """A projection as the kernel knows it."""
 
     def __init__(self, projection: DecodeProjection, zone: int | None, kernel: Any) -> None:
-        description = describe(projection)
+        description = describe(projection, zone)
         self._projection = projection
+        self.transcodes = description.transcodes
         self._schema = description.schema
         self.decoder = kernel.Decoder(
             description.columns,
             description.reads,
             description.places,
             description.outputs,
+            (description.forms, description.texts, description.fragments),
             zone,
         )
 
     def batch(self, found: Any) -> pa.RecordBatch:
+        """The columns that were built, then the fragments."""
         if not self._schema:
             return batch_of(self._projection, (), found.rows)
         rows = pa.array(found)
@@ -101,6 +110,13 @@ class _Program:
             _named(rows.field(place), column.type) for place, column in enumerate(self._schema)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def with_fragments(self, decoded: Decoded) -> Decoded:
+        """Columns and fragments apart, if the kernel makes them."""
+        if self.transcodes:
+            decoded.fragments = decoded.batch.columns[self._projection.observed :]
+            decoded.batch = decoded.batch.select(list(range(self._projection.observed)))
+        return decoded
 
 
 def _named(array: pa.Array, target: pa.DataType) -> pa.Array:

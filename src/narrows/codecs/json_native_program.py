@@ -5,11 +5,15 @@
     reads     ("scalar", column), ("nothing", column), ("struct", column, names, reads, nulls),
               ("list", column, part, [(index, read)], rest), ("map", column, keys, values, names,
               reads, rest): how a value becomes that of a column
-    places    ("object", names, places, reads, presence, length), ("array", indices, ...),
+    places    ("object", names, places, reads, texts, presence, length), ("array", indices, ...),
               ("scalar", None, ...): where values are found; the first is the row
-    outputs   the columns of the batch
+    outputs   the columns of the batch, then the fragments
+    forms     ("bigint",), ..., ("struct", names, starts, forms), ("list", form), ("map", form):
+              how values are written that are only encoded
+    texts     (form, counts): the values that are
+    fragments (column, omits_nulls, starts, texts)
 
-Parts come after what they are part of. Several reads may fill one column: elements of a list that
+Parts come after what they are part of, but forms before. Several reads may fill one column: elements of a list that
 are looked at in different ways.
 """
 
@@ -23,7 +27,8 @@ import pyarrow as pa
 
 from narrows.codecs.arrow_types import arrow_type
 from narrows.codecs.json_columns import Sink
-from narrows.codecs.json_places import Place, places_of
+from narrows.codecs.json_encoder import field_start, member_starts
+from narrows.codecs.json_places import Place, places_of, reach
 from narrows.codecs.projection import DecodeProjection, Key, Step
 from narrows.demand import ALL, NOTHING, Demand, Fields, Items, Keys
 from narrows.errors import InternalError
@@ -69,21 +74,53 @@ _Tuple = tuple[Any, ...]
 @dataclass
 class Description:
     schema: pa.Schema
+    """Of the outputs."""
+    transcodes: bool = False
+    """Does the kernel make the fragments?"""
     columns: list[_Tuple] = field(default_factory=list)
     reads: list[_Tuple] = field(default_factory=list)
     places: list[_Tuple] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
+    forms: list[_Tuple] = field(default_factory=list)
+    texts: list[tuple[int, bool]] = field(default_factory=list)
+    fragments: list[_Tuple] = field(default_factory=list)
 
 
-def describe(projection: DecodeProjection) -> Description:
-    row, sinks = places_of(projection)
-    schema = pa.schema((c.text, arrow_type(c.dtype)) for c in projection.columns)
-    description = Description(schema)
+def describe(projection: DecodeProjection, zone: int | None) -> Description:
+    transcodes = _can_transcode(projection, zone)
+    columns = projection.columns[: projection.observed] if transcodes else projection.columns
+    row, sinks = places_of(projection.schema, columns)
+    schema = [(c.text, arrow_type(c.dtype)) for c in columns]
+    if transcodes:
+        schema += [(f"fragment {place}", pa.binary()) for place in range(len(projection.fragments))]
+    description = Description(pa.schema(schema), transcodes)
     describer = _Describer(description)
     for sink in sinks:
         description.outputs.append(describer.column(sink))
+    if transcodes:
+        describer.fragments(projection, row)
     describer.place(row)
     return description
+
+
+def _can_transcode(projection: DecodeProjection, zone: int | None) -> bool:
+    """Can the kernel write the fragments? It knows JSON, and no zone that is a region."""
+    fields = [field for fragment in projection.fragments for field in fragment.fields]
+    return (
+        bool(projection.fragments)
+        and all(fragment.format == "json" for fragment in projection.fragments)
+        and ((zone is not None and zone % 60 == 0) or not any(_has_time(f.dtype) for f in fields))
+    )
+
+
+def _has_time(dtype: DataType) -> bool:
+    match dtype:
+        case Struct(members):
+            return any(_has_time(member.type) for member in members)
+        case Array(inner) | Map(_, inner):
+            return _has_time(inner)
+        case _:
+            return dtype == TIMESTAMP
 
 
 class _Describer:
@@ -91,7 +128,9 @@ class _Describer:
         self._columns = description.columns
         self._reads = description.reads
         self._places = description.places
+        self._description = description
         self._numbers: dict[int, int] = {}
+        self._forms: dict[DataType, int] = {}
 
     def column(self, sink: Sink) -> int:
         number = len(self._columns)
@@ -106,13 +145,45 @@ class _Describer:
                 self._columns[number] = ("list", *parts)
             case Map():
                 self._columns[number] = ("map", *parts)
-            case Decimal(precision, scale):
-                self._columns[number] = ("decimal", precision, scale)
-            case dtype if dtype in _SCALARS:
-                self._columns[number] = (_SCALARS[dtype],)
             case dtype:
-                raise InternalError(f"no JSON value is a {dtype}")
+                self._columns[number] = _scalar(dtype)
         return number
+
+    def fragments(self, projection: DecodeProjection, row: Place) -> None:
+        """Texts at the places of all fields; two fields of one value share its text."""
+        texts: dict[int, int] = {}
+        for fragment, places in zip(projection.fragments, projection.encoded, strict=True):
+            for place in dict.fromkeys(places):
+                if place not in texts:
+                    texts[place] = len(texts)
+                    column = projection.columns[place]
+                    reach(row, column.path).texts.append(texts[place])
+                    counts = place >= projection.observed
+                    self._description.texts.append((self._form(column.dtype), counts))
+            number = len(self._columns)
+            self._columns.append(("binary",))
+            self._description.outputs.append(number)
+            omits = dict(fragment.options).get("omit_null_columns") is True
+            starts = [field_start(field.name) for field in fragment.fields]
+            fields = (starts, [texts[place] for place in places])
+            self._description.fragments.append((number, omits, *fields))
+
+    def _form(self, dtype: DataType) -> int:
+        if dtype not in self._forms:
+            match dtype:
+                case Struct(members):
+                    names = [member.name for member in members]
+                    parts = [self._form(member.type) for member in members]
+                    form: _Tuple = ("struct", names, member_starts(names), parts)
+                case Array(element):
+                    form = ("list", self._form(element))
+                case Map(_, value):
+                    form = ("map", self._form(value))
+                case _:
+                    form = _scalar(dtype)
+            self._forms[dtype] = len(self._description.forms)
+            self._description.forms.append(form)
+        return self._forms[dtype]
 
     def place(self, place: Place) -> int:
         number = len(self._places)
@@ -137,6 +208,7 @@ class _Describer:
             names,
             [self.place(place.parts[step]) for step in steps],
             [self._read(sink, place.dtype, demand) for sink, demand in place.values],
+            place.texts,
             None if place.presence is None else self._numbers[id(place.presence)],
             None if place.length is None else self._numbers[id(place.length)],
         )
@@ -190,6 +262,16 @@ class _Describer:
         rest = self._read(part, value, _rest(demand))
         numbers = self._numbers[id(keys)], self._numbers[id(part)]
         return ("map", column, *numbers, list(special), reads, rest)
+
+
+def _scalar(dtype: DataType) -> _Tuple:
+    match dtype:
+        case Decimal(precision, scale):
+            return ("decimal", precision, scale)
+        case _ if dtype in _SCALARS:
+            return (_SCALARS[dtype],)
+        case _:
+            raise InternalError(f"no JSON value is a {dtype}")
 
 
 def _index(step: Step) -> int:

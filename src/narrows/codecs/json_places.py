@@ -6,10 +6,11 @@ whatever the number of columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from narrows.codecs.json_columns import Sink, sink_for
-from narrows.codecs.projection import Aspect, DecodeProjection, Key, Step, path_text
+from narrows.codecs.projection import Aspect, FlatColumn, Key, Path, Step, path_text
 from narrows.demand import Demand
 from narrows.errors import Code, InternalError, fail
 from narrows.schema import STRING, Array, DataType, Map, Struct
@@ -26,20 +27,16 @@ class Place:
     presence: Sink | None = None
     values: list[tuple[Sink, Demand]] = field(default_factory=list)
     """Columns that hold this value; more than one when the reader tests it to filter rows."""
+    texts: list[int] = field(default_factory=list)
+    """Texts that are made of this value, by number; only the native kernel makes such."""
 
 
-def places_of(projection: DecodeProjection) -> tuple[Place, list[Sink]]:
-    """The row, and where each column of the projection is collected."""
-    row = Place(projection.schema)
+def places_of(schema: Struct, columns: Iterable[FlatColumn]) -> tuple[Place, list[Sink]]:
+    """The row, and where each column is collected."""
+    row = Place(schema)
     sinks = []
-    for column in projection.columns:
-        place = row
-        for depth, step in enumerate(column.path):
-            if step not in place.parts:
-                inner = _step_into(place.dtype, step)
-                _check_keys(inner, path_text(column.path[: depth + 1]))
-                place.parts[step] = Place(inner)
-            place = place.parts[step]
+    for column in columns:
+        place = reach(row, column.path)
         sink = sink_for(column.dtype)
         sinks.append(sink)
         match column.aspect:
@@ -51,6 +48,18 @@ def places_of(projection: DecodeProjection) -> tuple[Place, list[Sink]]:
             case Aspect.PRESENCE:
                 place.presence = sink
     return row, sinks
+
+
+def reach(row: Place, path: Path) -> Place:
+    """The place at a path, made if nobody wanted anything there before."""
+    place = row
+    for depth, step in enumerate(path):
+        if step not in place.parts:
+            inner = _step_into(place.dtype, step)
+            _check_keys(inner, path_text(path[: depth + 1]))
+            place.parts[step] = Place(inner)
+        place = place.parts[step]
+    return place
 
 
 def _step_into(dtype: DataType, step: Step) -> DataType:

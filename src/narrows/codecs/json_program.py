@@ -52,7 +52,7 @@ class Program:
 
     def __init__(self, projection: DecodeProjection, zone: Zone, parser: simdjson.Parser) -> None:
         self._projection = projection
-        self._place, self._columns = places_of(projection)
+        self._place, self._columns = places_of(projection.schema, projection.columns)
         self._schema = pa.schema(
             (column.text, sink.target)
             for column, sink in zip(projection.columns, self._columns, strict=True)

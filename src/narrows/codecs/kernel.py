@@ -1,4 +1,4 @@
-"""Which kernel decodes JSON: the native one where it is installed, else the portable one.
+"""Which kernel decodes and encodes JSON: the native one where it is installed, else the portable one.
 
 `NARROWS_KERNEL` says `native` or `portable`, for whoever wants to be sure or to compare. Results
 are the same, so each process may decide for itself: a worker without the native kernel uses the
@@ -19,12 +19,12 @@ PORTABLE = "portable"
 VARIABLE = "NARROWS_KERNEL"
 
 _MODULE = "narrows_kernel"
-_PROTOCOL = 1
+_PROTOCOL = 2
 """What this version of Narrows and the kernel agree about; another one is as good as none."""
 
 
 def chosen_kernel() -> str:
-    """The name of the kernel that decodes JSON in this process."""
+    """The name of the kernel for JSON in this process."""
     wish = os.environ.get(VARIABLE, "")
     if wish not in ("", NATIVE, PORTABLE):
         message = f"there is no kernel `{wish}`, which {VARIABLE} asks for"

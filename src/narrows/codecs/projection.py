@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from narrows.codecs.fragment import Fragment
+from narrows.codecs.fragment import Fragment, FragmentField
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
 from narrows.schema import BOOLEAN, INT, Array, DataType, Map, Struct, is_scalar
 from narrows.schema import Field as SchemaField
@@ -91,9 +91,7 @@ class DecodeProjection:
         columns = dict.fromkeys(_flatten((), self.schema, self.demand))
         tested = dict.fromkeys(_flatten((), self.schema, self.tested))
         encoded = dict.fromkeys(
-            FlatColumn(field.path, Aspect.VALUE, field.dtype, field.dtype)
-            for fragment in self.fragments
-            for field in fragment.fields
+            _encoded(field) for fragment in self.fragments for field in fragment.fields
         )
         object.__setattr__(self, "columns", tuple(columns | tested | encoded))
 
@@ -101,6 +99,13 @@ class DecodeProjection:
     def shipped(self) -> int:
         """How many of the columns leave the reader: the first ones."""
         return sum(1 for _ in _flatten((), self.schema, self.demand))
+
+    @cached_property
+    def observed(self) -> int:
+        """How many of the columns are shipped or tested: the first ones. The others are only
+        encoded, and a decoder that makes fragments by itself leaves them out."""
+        shipped = dict.fromkeys(_flatten((), self.schema, self.demand))
+        return len(shipped | dict.fromkeys(_flatten((), self.schema, self.tested)))
 
     @cached_property
     def by_place(self) -> dict[tuple[Path, Aspect], int]:
@@ -111,11 +116,16 @@ class DecodeProjection:
     @cached_property
     def encoded(self) -> tuple[tuple[int, ...], ...]:
         """For each fragment, where the columns of its fields stand."""
-        places = {(c.path, c.aspect, c.dtype): place for place, c in enumerate(self.columns)}
+        places = {column: place for place, column in enumerate(self.columns)}
         return tuple(
-            tuple(places[field.path, Aspect.VALUE, field.dtype] for field in fragment.fields)
+            tuple(places[_encoded(field)] for field in fragment.fields)
             for fragment in self.fragments
         )
+
+
+def _encoded(field: FragmentField) -> FlatColumn:
+    """The column that a field is encoded from: all of the value is looked at."""
+    return FlatColumn(field.path, Aspect.VALUE, field.dtype, field.dtype)
 
 
 def path_text(path: Path) -> str:

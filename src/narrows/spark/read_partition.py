@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded, LineDecoder, RecordDecoder, decoder_for
-from narrows.codecs.encoder import encoder_spec
+from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.event_time import with_event_time
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
@@ -147,27 +147,28 @@ def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:
 
 def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
-    batch, names = decoded.batch, list(spec.names)
+    batch, made = decoded.batch, decoded.fragments
+    width = batch.num_columns
+    # Behind the columns, where they are filtered along.
+    behind = [] if made is None else list(zip(spec.fragments, made, strict=True))
     if spec.order is not None:
         assert order is not None
         # Numbered before the test: a row's place does not depend on which rows are kept.
-        batch = batch.append_column(spec.order, order.next(batch.num_rows))
+        behind.append((spec.order, order.next(batch.num_rows)))
+    if behind:
+        names, arrays = zip(*behind, strict=True)
+        batch = pa.RecordBatch.from_arrays(
+            [*batch.columns, *arrays], names=[*batch.schema.names, *names]
+        )
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
-    columns = [*batch.columns[: len(names)], *_fragments(spec, batch)]
-    names += spec.fragments
-    if spec.order is not None:
-        columns.append(batch.column(batch.num_columns - 1))
-        names.append(spec.order)
-    if names:
-        return pa.RecordBatch.from_arrays(columns, names=names)
+    shipped = list(zip(spec.names, batch.columns, strict=False))
+    if made is None:
+        zone = str(spec.options.get("timezone", "UTC"))
+        shipped += zip(spec.fragments, encode_fragments(spec.projection, batch, zone), strict=True)
+    shipped += [(name, batch.column(width + place)) for place, (name, _) in enumerate(behind)]
+    if shipped:
+        names, arrays = zip(*shipped, strict=True)
+        return pa.RecordBatch.from_arrays(list(arrays), names=list(names))
     rows = pa.nulls(batch.num_rows, pa.bool_())
     return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
-
-
-def _fragments(spec: ReadSpec, batch: pa.RecordBatch) -> Iterator[pa.Array]:
-    for fragment, places in zip(spec.projection.fragments, spec.projection.encoded, strict=True):
-        options = {**dict(fragment.options), "timezone": spec.options.get("timezone", "UTC")}
-        encoder = encoder_spec(fragment.format).make(options)
-        columns = [batch.column(place) for place in places]
-        yield encoder.fragment(fragment, columns).cast(pa.binary())

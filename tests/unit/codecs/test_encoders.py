@@ -17,6 +17,8 @@ from narrows.codecs.encoder import Encoded, Rows, Values, encoder_spec
 from narrows.codecs.fragment import Fragment, FragmentField
 from narrows.schema import BIGINT, STRING
 
+pytestmark = pytest.mark.usefixtures("kernel")
+
 
 def written(format: str, *batches: Rows, **options: object) -> bytes:
     file = io.BytesIO()
@@ -103,6 +105,24 @@ def test_years_of_five_digits_have_a_sign() -> None:
 def test_timestamps_are_written_in_the_sessions_zone(zone: str, expected: str) -> None:
     moment = datetime(2026, 7, 1, tzinfo=UTC)
     assert text_of(moment, UTC_MICROS, timezone=zone) == f'"{expected}"'
+
+
+def test_years_that_arrow_cannot_count() -> None:
+    days = pa.array([2**31 - 1, -719_529, -(2**31)], pa.int32()).cast(pa.date32())
+    moments = pa.array([2**63 - 1, -62_198_755_200_000_000, -(2**63)], pa.int64()).cast(UTC_MICROS)
+    lines = written("json", [Values("d", days), Values("t", moments)]).decode().splitlines()
+    assert lines == [
+        '{"d":"+5881580-07-11","t":"+294247-01-10T04:00:54.775Z"}',
+        '{"d":"-0001-12-31","t":"-0001-01-01T00:00:00.000Z"}',
+        '{"d":"-5877641-06-23","t":"-290308-12-21T19:59:05.224Z"}',
+    ]
+
+
+def test_a_part_of_a_column_of_maps_of_structs() -> None:
+    kind = pa.map_(pa.string(), pa.struct({"x": pa.int64()}))
+    maps = pa.array([[("a", {"x": 1})], [("b", {"x": 2}), ("c", None)], None], kind)
+    lines = written("json", [Values("m", maps.slice(1))]).decode().splitlines()
+    assert lines == ['{"m":{"b":{"x":2},"c":null}}', '{"m":null}']
 
 
 def test_sliced_columns_are_written_from_where_they_start() -> None:
