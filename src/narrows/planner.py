@@ -101,9 +101,7 @@ def _optimise(
         logical=logical,
         physical=physical,
         notices=tuple(
-            dict.fromkeys(
-                (*notices, *losses, *projection_notices(logical), *refusals(physical))
-            )
+            dict.fromkeys((*notices, *losses, *projection_notices(logical), *refusals(physical)))
         ),
         rule_runs=(*runs, *physical_runs),
     )
