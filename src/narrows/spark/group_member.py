@@ -31,9 +31,9 @@ class Member:
 
     name: str
     write: WriteSpec
-    rows: Callable[[int], DataFrame]
-    """Its rows, as its sinks take them, of the entries that its task file names; in so many
-    partitions."""
+    result: Callable[[int], DataFrame]
+    """One row for each task, in so many partitions: what it wrote of the entries that the
+    pipeline's task file names."""
     tasks: Path
     position: int = -1
     on_failure: Callable[[Member, BaseException], None] = lambda member, error: None
@@ -54,15 +54,29 @@ class Member:
         """Where its tasks leave word of the execution that they are part of."""
         return self.tasks.with_suffix(EXECUTION)
 
-    def result(self, partitions: int) -> DataFrame:
-        """One row for each task: what it wrote."""
-        return self.rows(partitions).mapInArrow(_writer(self.name, self.write), _RESULT)
-
 
 def member_source(spark: SparkSession, log: LogSpec, tasks: Path, partitions: int) -> DataFrame:
     """The rows of the entries that the task file names when the frame is run."""
     numbers = spark.range(0, partitions, 1, partitions)
     return numbers.mapInArrow(_reader(log, str(tasks), partitions), shipped_schema(log.read))
+
+
+def written(rows: DataFrame, name: str, write: WriteSpec) -> DataFrame:
+    """What the tasks of a pipeline write: rows that are as its sinks take them."""
+    return rows.mapInArrow(_writer(name, write), _RESULT)
+
+
+def copied(
+    spark: SparkSession, log: LogSpec, tasks: Path, partitions: int, name: str, write: WriteSpec
+) -> DataFrame:
+    """The same for a pipeline that computes nothing: its reader has encoded everything, so what it
+    ships is what its sinks take, and no row need cross the JVM."""
+    read, save = _reader(log, str(tasks), partitions), _writer(name, write)
+
+    def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return save(read(batches))
+
+    return spark.range(0, partitions, 1, partitions).mapInArrow(copy, _RESULT)
 
 
 def _reader(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from narrows.spark.closed_windows import Streamed, streamed, write_closed
 from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
 from narrows.spark.compile import OpenSource
 from narrows.spark.event_time import RunTime
-from narrows.spark.failures import reason_of
+from narrows.spark.failures import ATTEMPTS, reason_of, was_too_slow
 from narrows.spark.late_rows import LateRows
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
@@ -55,10 +56,14 @@ class PipelineRun:
     """Its sources, and the folders where their readers leave counts."""
     then: Callable[[StreamingQuery], StreamingQuery | None] | None = None
     """What comes after the query when it has ended well: at the end of the input windows close."""
+    restart: Callable[[], StreamingQuery] | None = None
+    """Starts the query again, from its checkpoint."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     stopped: bool = False
 
+    _attempts: int = 1
+    _going_on: threading.Lock = field(default_factory=threading.Lock)
     _late: LateRows = field(default_factory=LateRows)
 
     @property
@@ -92,7 +97,20 @@ class PipelineRun:
 
     def goes_on(self) -> bool:
         """Starts what comes after a query that has ended; false when that was all."""
-        if self.then is None or self.stopped or self.query.isActive or self.query.exception():
+        with self._going_on:  # whoever waits and whoever watches may both come here
+            return self.query.isActive or self._begins_again() or self._continues()
+
+    def _begins_again(self) -> bool:
+        if self.restart is None or self.stopped or not was_too_slow(self.query.exception()):
+            return False
+        if self._attempts == ATTEMPTS:
+            return False
+        self._attempts += 1
+        self.query = self.restart()
+        return True
+
+    def _continues(self) -> bool:
+        if self.then is None or self.stopped or self.query.exception():
             return False
         self._late.look(self.query)
         start, self.then = self.then, None
@@ -149,7 +167,10 @@ class Run:
                     node.source.name for node in sources_of(plan.logical) if not node.source.shared
                 )
                 folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
-                self.pipelines.append(PipelineRun(pipeline.name, plan, running, folders, then))
+                restart = None if isinstance(query, SharedQuery) else query
+                self.pipelines.append(
+                    PipelineRun(pipeline.name, plan, running, folders, then, restart)
+                )
         except BaseException:
             self.stop()
             for query in (query for _, _, query in prepared if isinstance(query, SharedQuery)):
@@ -295,13 +316,15 @@ def _start(
     trigger: str,
 ) -> StreamingQuery:
     spec, finish = write_spec(session, pipeline, plan), stream.finish
-    if finish is None:
+    mode = _output_mode(plan.physical) if finish is None else "append"
+    if finish is None and mode == "append":
         frame = sink_frame(plan, stream.frame)
         writer = frame.writeStream.format(NarrowsSink.name()).option("spec", spec.to_option())
-        writer = writer.outputMode(_output_mode(plan.physical))
     else:
-        write = write_closed(lambda closed: sink_frame(plan, finish(closed)), spec)
-        writer = stream.frame.writeStream.foreachBatch(write).outputMode("append")
+        # What changed since the last batch is no append, which is all that a data source takes.
+        write = write_closed(lambda rows: sink_frame(plan, finish(rows) if finish else rows), spec)
+        writer = stream.frame.writeStream.foreachBatch(write)
+    writer = writer.outputMode(mode)
     checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
     writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
     every = _gathering_time(plan.physical) or trigger

@@ -15,6 +15,7 @@ from narrows.demand import Demand
 from narrows.demand_text import leaves_text
 from narrows.shared.log import EMPTY
 from narrows.shared.registry import Registered
+from narrows.spark.failures import ATTEMPTS, was_too_slow
 from narrows.spark.group_member import Member
 from narrows.spark.shared_stream import Remaining, SharedStream
 
@@ -57,6 +58,7 @@ class SharedQuery:
         self._streams = streams
         self._start = start
         self._then = then
+        self._attempts = 1
         self._query: StreamingQuery | None = None
         self._remaining: list[Remaining] = []
         self._until: int | None = None
@@ -111,6 +113,10 @@ class SharedQuery:
             return True
         if self._query is not None:
             if self._query.isActive:
+                return False
+            if was_too_slow(self._query.exception()) and self._attempts < ATTEMPTS:
+                self._attempts += 1
+                self._run()
                 return False
             self._failure = self._query.exception()
             return self._failure is not None or not self._goes_on(self._query)

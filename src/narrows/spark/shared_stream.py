@@ -18,6 +18,7 @@ from narrows.files.file_log import FileLog
 from narrows.files.listing import list_files
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import LEASE_SECONDS, Registered, Registry
+from narrows.spark.failures import ATTEMPTS, was_too_slow
 from narrows.spark.group import Group
 from narrows.spark.ingest import DEFAULT_BATCH_BYTES, IngestSpec, NarrowsIngest
 from narrows.spark.read_spec import ReadSpec
@@ -45,6 +46,7 @@ class SharedStream:
         """Those of this process, and whether each wants only what is there now."""
         self.trigger = "1 second"
         self._ingest: StreamingQuery | None = None
+        self._attempts = 1
         self._renewed = time.monotonic()
         self._kept = EMPTY
 
@@ -91,11 +93,15 @@ class SharedStream:
     def failure(self) -> str | None:
         """Why the ingest failed, if it did."""
         failure = None if self._ingest is None else self._ingest.exception()
-        return None if failure is None else str(failure)
+        if failure is None or (was_too_slow(failure) and self._attempts < ATTEMPTS):
+            return None
+        return str(failure)
 
     def ensure_ingest(self) -> None:
         """Starts the ingest again, should it have come to its end."""
         if not self._is_ingesting and self.failure is None:
+            if self._ingest is not None and self._ingest.exception() is not None:
+                self._attempts += 1
             self._start_ingest(once=all(self.consumers.values()))
 
     def _start_ingest(self, *, once: bool) -> None:
