@@ -13,8 +13,8 @@
     texts     (form, counts): the values that are
     fragments (column, omits_nulls, starts, texts)
 
-Parts come after what they are part of, but forms before. Several reads may fill one column: elements of a list that
-are looked at in different ways.
+Parts come after what they are part of, but forms before. Several reads may fill one column:
+elements of a list that are looked at in different ways.
 """
 
 from __future__ import annotations

@@ -53,10 +53,10 @@ def read_partition(spec: ReadSpec, ranges: Sequence[FileRange]) -> Iterator[pa.R
                 if shipped.num_rows:
                     waiting.append(shipped)
                 if _is_worth_shipping(waiting):
-                    yield pa.concat_batches(waiting)
+                    yield _joined(waiting)
                     waiting = []
             if waiting:
-                yield pa.concat_batches(waiting)
+                yield _joined(waiting)
         counts.save(spec.statistics, read)
 
 
@@ -64,6 +64,10 @@ def _is_worth_shipping(batches: Sequence[pa.RecordBatch]) -> bool:
     """A batch costs the JVM something by itself, so small ones wait for others."""
     rows = sum(int(batch.num_rows) for batch in batches)
     return rows >= _SHIPPED_ROWS or sum(int(b.nbytes) for b in batches) >= _SHIPPED_BYTES
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
