@@ -35,10 +35,8 @@ check: setup ## lint, format check, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: setup ## measure planning, decoding, and Narrows against Spark
-	$(BIN)/python bench/planning.py
-	$(BIN)/python bench/decode.py
-	$(BIN)/python bench/narrow_over_wide.py
+bench: setup ## measure Narrows against Spark: one table, as Markdown, JSON and a plot
+	$(BIN)/python bench/run.py
 
 wheel: setup ## build wheels of Narrows and of the native kernel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -1,10 +1,11 @@
-"""How fast the portable kernel decodes, on one core and without Spark.
+"""How fast the kernels decode, on one core and without Spark.
 
     python bench/decode.py
 
 Each line is one shape of documents and one demand on them; MB/s are of payload bytes, the best of
 some rounds. `count rows` decodes nothing: it is what parsing alone costs, so the others show what
-the demanded values cost on top of it.
+the demanded values cost on top of it. Both kernels get a list of payloads; the native one also
+lines in blocks, as readers hand them over.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from narrows.codecs.decoder import Pieces, RecordDecoder
 from narrows.codecs.json_decoder import JsonDecoder
+from narrows.codecs.json_native import NativeJsonDecoder
+from narrows.codecs.kernel import is_native_usable
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, Demand, fields, items
 from narrows.schema import Struct
@@ -25,6 +29,8 @@ BYTES = 4_000_000
 """Of documents in each measurement."""
 BATCH = 1000
 """Documents in a batch."""
+BLOCK = 512 << 10
+"""Bytes in a block of lines."""
 SECONDS = 1.5
 """For each measurement."""
 ROW_TYPES = ("BIGINT", "DOUBLE", "STRING", "BOOLEAN")
@@ -89,35 +95,61 @@ CASES: tuple[tuple[str, Struct, Make, Demand], ...] = (
 )
 
 
-def measure(documents: list[bytes], projection: DecodeProjection) -> float:
-    """Seconds for all documents, of the best round."""
-    decoder = JsonDecoder()
+def best_of(run: Callable[[], None]) -> float:
+    """Seconds of the best round."""
     best = float("inf")
     until = time.perf_counter() + SECONDS
     while time.perf_counter() < until:
-        seconds = 0.0
-        for start in range(0, len(documents), BATCH):
-            batch = documents[start : start + BATCH]
-            started = time.perf_counter()
-            decoded = decoder.decode_with_projection(batch, projection)
-            seconds += time.perf_counter() - started
-            assert decoded.batch.num_rows == len(batch)
-        best = min(best, seconds)
+        started = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - started)
     return best
 
 
+def lists(decoder: RecordDecoder, documents: list[bytes], projection: DecodeProjection) -> float:
+    batches = [documents[start : start + BATCH] for start in range(0, len(documents), BATCH)]
+
+    def run() -> None:
+        for batch in batches:
+            assert decoder.decode_with_projection(batch, projection).batch.num_rows == len(batch)
+
+    return best_of(run)
+
+
+def lines(documents: list[bytes], projection: DecodeProjection) -> float:
+    decoder = NativeJsonDecoder()
+    data = b"".join(document + b"\n" for document in documents)
+    blocks: list[Pieces] = []
+    start = 0
+    while start < len(data):
+        end = data.rfind(b"\n", start, start + BLOCK) + 1
+        blocks.append([(data, start, end)])
+        start = end
+
+    def run() -> None:
+        rows = sum(decoder.decode_lines(block, projection).batch.num_rows for block in blocks)
+        assert rows == len(documents)
+
+    return best_of(run)
+
+
 def main() -> None:
-    print(f"{'':28}{'bytes':>8}{'MB/s':>8}{'ns/row':>9}")
+    native = is_native_usable()
+    sides = ("portable", "native", "native, lines") if native else ("portable",)
+    print(f"{'MB/s':28}{'bytes':>8}" + "".join(f"{side:>15}" for side in sides))
     for name, schema, make, demand in CASES:
         rnd = random.Random(7)
         documents: list[bytes] = []
         while sum(map(len, documents[-1:])) * len(documents) < BYTES:
             documents.append(json.dumps(make(rnd), separators=(",", ":")).encode())
-        seconds = measure(documents, DecodeProjection(schema, demand))
+        projection = DecodeProjection(schema, demand)
+        seconds = [lists(JsonDecoder(), documents, projection)]
+        if native:
+            seconds.append(lists(NativeJsonDecoder(), documents, projection))
+            seconds.append(lines(documents, projection))
         total = sum(map(len, documents))
-        each = seconds / len(documents)
-        size = total // len(documents)
-        print(f"{name:28}{size:8}{total / seconds / 1e6:8.0f}{each * 1e9:9.0f}")
+        rates = "".join(f"{total / each / 1e6:15.0f}" for each in seconds)
+        print(f"{name:28}{total // len(documents):8}{rates}", flush=True)
 
 
 if __name__ == "__main__":

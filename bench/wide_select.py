@@ -9,7 +9,6 @@ slow. The outputs are compared.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
@@ -21,6 +20,7 @@ from pathlib import Path
 from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
+import report
 
 FEW = 16
 TEN = 10
@@ -36,18 +36,14 @@ class Measured:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--columns", type=int, default=15_000)
-    parser.add_argument("--documents", type=int, default=2_000)
-    parser.add_argument("--spark-documents", type=int, default=96)
+    parser = report.options(__doc__, columns=15_000, documents=2_000, spark_documents=96)
     parser.add_argument("--without-spark", action="store_true")
-    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "narrows-wide")
     options = parser.parse_args()
+    data = Path(tempfile.gettempdir()) / "narrows-wide"
     names = [f"col_{number:05d}" for number in range(options.columns)]
     ten = names[:: max(1, len(names) // TEN)][:TEN]
     few, many, for_spark = (
-        write(options.data, names, count)
-        for count in (FEW, options.documents, options.spark_documents)
+        write(data, names, count) for count in (FEW, options.documents, options.spark_documents)
     )
     results: list[Measured] = []
     work = Path(tempfile.mkdtemp(prefix="narrows-wide-"))
@@ -59,26 +55,36 @@ def main() -> None:
             theirs = Theirs(session, names, work, few)
             count = options.spark_documents
             session.execute(f"SET {RULE} = off")
-            off = ours.measure("narrows, all by name, rewrite off", names, for_spark, count)
+            off = ours.measure("Narrows, rewrite off", names, for_spark, count)
             session.execute(f"SET {RULE} = on")
             results.append(off)
-            results.append(theirs.measure("from_json, all by name", names, for_spark, count))
-            results.append(theirs.measure("from_json, ten of them", ten, many, options.documents))
-    report(results, options.columns)
+            results.append(theirs.measure("from_json, select, to_json", names, for_spark, count))
+            results.append(
+                theirs.measure("from_json, full schema, ten of them", ten, many, options.documents)
+            )
+    for found in results:
+        print(f"{found.name}: start {found.start:.1f} s, {found.rate:.1f} rows/s")
+    report.publish(rows_of(results, options.columns), options.json)
     shutil.rmtree(work)
 
 
-def report(results: list[Measured], columns: int) -> None:
-    print(f"\n{columns} string columns of 10 characters, JSON to JSON\n")
-    print("| side | planning and start, s | rows/s | times slower than Narrows |")
-    print("|---|---|---|---|")
-    for found in results:
-        like = results[1] if "ten" in found.name else results[0]
-        ratio = like.rate / found.rate
-        print(f"| {found.name} | {found.start:.1f} | {found.rate:.1f} | {ratio:.1f} |")
+def rows_of(results: list[Measured], columns: int) -> list[report.Row]:
+    rows = []
     for found in results[2:]:
-        like = results[1] if "ten" in found.name else results[0]
-        assert first_rows(found.output) == first_rows(like.output), found.name
+        ours = results[1] if "ten" in found.name else results[0]
+        assert first_rows(found.output) == first_rows(ours.output), found.name
+        picked = "ten" if ours is results[1] else "all by name"
+        rows.append(
+            report.Row(
+                f"{columns} columns, {picked}, JSON to JSON",
+                found.name,
+                ours.rate,
+                found.rate,
+                unit="rows/s",
+                note=f"start {ours.start:.1f} s, other {found.start:.1f} s",
+            )
+        )
+    return rows
 
 
 def first_rows(folder: Path) -> list[object]:

@@ -48,7 +48,10 @@ mod tests {
     #[test]
     fn lines() {
         let read = |bytes: &'static [u8]| Lines::new(bytes).collect::<Vec<_>>();
-        assert_eq!(read(b"a\r\n\n \t\r\nb\rc\n d"), vec![(0, &b"a"[..]), (8, b"b\rc"), (12, b" d")]);
+        assert_eq!(
+            read(b"a\r\n\n \t\r\nb\rc\n d"),
+            vec![(0, &b"a"[..]), (8, b"b\rc"), (12, b" d")]
+        );
         assert_eq!(read(b""), vec![]);
         assert_eq!(read(b"\r\r\n"), vec![]);
         assert_eq!(read(b"x\r\r\n"), vec![(0, &b"x\r"[..])]);

@@ -13,30 +13,44 @@ Logical Plan
   └─DataSource_0   | source=s, decoder=json, schema=[a, b{c}], decodes=2 of 3 leaves
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from narrows.catalog.catalog import Catalog
-from narrows.errors import NarrowsError
-from narrows.notices import Notice
-from narrows.planner import Plan, plan
-
 if TYPE_CHECKING:
+    __version__: str
+    from narrows.catalog.catalog import Catalog
+    from narrows.errors import NarrowsError
+    from narrows.notices import Notice
+    from narrows.planner import Plan, plan
     from narrows.spark.session import Session, connect
+
+_HOMES = {
+    "Catalog": "narrows.catalog.catalog",
+    "NarrowsError": "narrows.errors",
+    "Notice": "narrows.notices",
+    "Plan": "narrows.planner",
+    "Session": "narrows.spark.session",
+    "connect": "narrows.spark.session",
+    "plan": "narrows.planner",
+}
 
 
 def __getattr__(name: str) -> object:
-    """`connect` and `Session`, imported when they are first used: planning needs no Spark."""
-    if name in ("Session", "connect"):
-        from narrows.spark import session
+    """Public names, imported when they are first used.
 
-        return getattr(session, name)
+    Planning needs no Spark; and Spark's workers, of which every micro-batch starts some, need no
+    planner.
+    """
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("narrows")
+        except PackageNotFoundError:  # run from a source tree that was never installed
+            return "0.0.0"
     raise AttributeError(f"module 'narrows' has no attribute {name!r}")
 
-
-try:
-    __version__ = version("narrows")
-except PackageNotFoundError:  # run from a source tree that was never installed
-    __version__ = "0.0.0"
 
 __all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "Session", "__version__", "connect", "plan"]

@@ -18,8 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
-from narrows.schema import Array, DataType, Map, Struct, quoted
+from narrows.demand import (
+    ALL,
+    LENGTH,
+    NOTHING,
+    PRESENCE,
+    Demand,
+    Fields,
+    Items,
+    Keys,
+    count_demanded_leaves,
+)
+from narrows.schema import Array, DataType, Map, Struct, count_leaves, quoted
 
 WIDE = 40
 """Lists longer than this are cut ..."""
@@ -161,3 +171,8 @@ def _map_suffix(demand: Demand, value: DataType) -> str:
     elif demand.length:
         entries.insert(0, "#")
     return f"{{{', '.join(entries)}}}"
+
+
+def leaves_text(row: Demand, schema: Struct) -> str:
+    """`2 of 5 leaves`: how much of a row is decoded."""
+    return f"{count_demanded_leaves(schema, row)} of {count_leaves(schema)} leaves"

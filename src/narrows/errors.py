@@ -48,6 +48,7 @@ class Code(StrEnum):
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"
+    NOT_READY = "not_ready"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from narrows.expressions import (
     Call,
     Cast,
@@ -17,6 +19,7 @@ from narrows.expressions import (
 )
 from narrows.schema import quoted
 from narrows.sql.functions.operators import ACCESS, LOOSEST, UNARY
+from narrows.sql.functions.registry import Kind
 
 
 def expression_text(expr: Expr) -> str:
@@ -81,7 +84,19 @@ def _write_call(call: Call, outer: int) -> str:
         text += f" FILTER (WHERE {_write(call.filter, LOOSEST)})"
     if call.ignore_nulls:
         text += " IGNORE NULLS"
+    return text + over_text(call, lambda key: _write(key, LOOSEST), sort_key_text)
+
+
+def over_text(
+    call: Call, key_text: Callable[[Expr], str], sort_text: Callable[[SortKey], str]
+) -> str:
+    """The OVER clause of a call; nothing where there is none."""
+    clauses = []
     if call.partition_by:
-        keys = ", ".join(_write(key, LOOSEST) for key in call.partition_by)
-        text += f" OVER (PARTITION BY {keys})"
-    return text
+        clauses.append(f"PARTITION BY {', '.join(map(key_text, call.partition_by))}")
+    if call.sorted_by:
+        clauses.append(f"ORDER BY {', '.join(map(sort_text, call.sorted_by))}")
+    if call.frame is not None:
+        clauses.append(call.frame)
+    is_analytic = call.function.kind is Kind.ANALYTIC
+    return f" OVER ({' '.join(clauses)})" if clauses or is_analytic else ""

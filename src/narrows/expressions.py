@@ -151,7 +151,8 @@ class Call(Expr):
     """A function or an operator applied to arguments.
 
     `filter`, `distinct`, `order_by` and `ignore_nulls` are the clauses that aggregates and stateful
-    functions take; `partition_by` is the OVER clause of a stateful function.
+    functions take; `partition_by` is the OVER clause of a stateful function. A call with a whole
+    OVER clause (its function is of the analytic kind) has `sorted_by` and the text of its `frame`.
     """
 
     function: Function
@@ -161,6 +162,8 @@ class Call(Expr):
     filter: Expr | None = None
     order_by: tuple[SortKey, ...] = ()
     partition_by: tuple[Expr, ...] = ()
+    sorted_by: tuple[SortKey, ...] = ()
+    frame: str | None = None
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -169,6 +172,7 @@ class Call(Expr):
             *((self.filter,) if self.filter is not None else ()),
             *(key.expr for key in self.order_by),
             *self.partition_by,
+            *(key.expr for key in self.sorted_by),
         )
 
     def with_children(self, children: tuple[Expr, ...]) -> Expr:
@@ -179,6 +183,7 @@ class Call(Expr):
             filter=next(rest) if self.filter is not None else None,
             order_by=tuple(key._replace(expr=next(rest)) for key in self.order_by),
             partition_by=tuple(next(rest) for _ in self.partition_by),
+            sorted_by=tuple(key._replace(expr=next(rest)) for key in self.sorted_by),
         )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.codecs.encoder import encoder_spec
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain import explain
-from narrows.logical.build import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
+from narrows.logical.query import Built, build
 from narrows.logical.required import required
+from narrows.logical.streaming import check_streaming
 from narrows.notices import Notice
+from narrows.optimizer.covering_projection import projection_notices
+from narrows.optimizer.projection_pushdown import Decision, decisions, without_dead_columns
 from narrows.optimizer.runner import (
     LOGICAL_RULES,
     PHYSICAL_RULES,
@@ -44,6 +47,16 @@ class Plan:
     notices: tuple[Notice, ...]
     rule_runs: tuple[RuleRun, ...]
 
+    @property
+    def decisions(self) -> list[Decision]:
+        """Where ProjectionPushdown could drop columns, and whether it pays, with the figures."""
+        before = self.bound
+        for run in self.rule_runs:
+            if run.rule == "ProjectionPushdown":
+                return list(decisions(without_dead_columns(before)))
+            before = run.plan or before
+        return []
+
     def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
         """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""
         with deep_recursion():
@@ -69,7 +82,8 @@ def plan_query(
             built = build(query, catalog.find_source, catalog.functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
-            return _optimise(bound, built.notices, disabled, check)
+            plan = _optimise(bound, built.notices, disabled, check)
+            return plan if pipeline is None else _checked_for_streams(plan)
     except NarrowsError as error:
         raise error.located(query.text) from None
 
@@ -86,9 +100,16 @@ def _optimise(
         bound=bound,
         logical=logical,
         physical=physical,
-        notices=tuple(dict.fromkeys((*notices, *losses, *refusals(physical)))),
+        notices=tuple(
+            dict.fromkeys((*notices, *losses, *projection_notices(logical), *refusals(physical)))
+        ),
         rule_runs=(*runs, *physical_runs),
     )
+
+
+def _checked_for_streams(plan: Plan) -> Plan:
+    """After the rules: `FROM l, r WHERE l.k = r.k` is a join by then."""
+    return replace(plan, notices=(*plan.notices, *check_streaming(plan.logical)))
 
 
 def _with_sinks(built: Built, pipeline: Pipeline, catalog: Catalog) -> Node:

@@ -59,3 +59,13 @@ CREATE SINK out_sparse WITH (connector = 'file', path = 'out/sparse', format = '
 CREATE SINK out_parquet WITH (connector = 'file', path = 'out/parquet', format = 'parquet');
 CREATE SINK batches_json WITH (connector = 'file', path = 'out/batches', format = 'json', layout = 'array', batch_count = 1000);
 CREATE SINK batches_parquet WITH (connector = 'file', path = 'out/batches_p', format = 'parquet', batch_count = 1000, batch_duration = '10 seconds');
+
+-- streams with event times that come to an end
+CREATE STREAM clicks (id BIGINT, page STRING, at TIMESTAMP)
+WITH (connector = 'file', path = 'data/clicks', eventtime = 'at', watermark = '1 minute');
+CREATE STREAM views (id BIGINT, page STRING, at TIMESTAMP)
+WITH (connector = 'file', path = 'data/views', eventtime = 'at', watermark = '1 minute');
+
+-- a table with two copies: by_time (at, value), ordered by at, and an old one (see support/golden.py)
+CREATE TABLE measured (at TIMESTAMP, value DOUBLE, unit STRING, place STRUCT<lat: DOUBLE, lon: DOUBLE>)
+WITH (connector = 'file', path = 'data/measured', format = 'json');

@@ -10,6 +10,20 @@ from pyspark.sql import SparkSession
 
 from narrows.spark.embedded import embedded_session
 
+SMALL_DATA = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
+"""On a few rows, compiling code and starting tasks is all the time that a query takes."""
+
+
+@pytest.fixture(scope="module")
+def small_data(spark: SparkSession) -> Iterator[SparkSession]:
+    """The same Spark, set up for many queries over little data."""
+    before = {key: spark.conf.get(key) for key in SMALL_DATA}
+    for key, value in SMALL_DATA.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, old in before.items():
+        spark.conf.set(key, str(old))
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:

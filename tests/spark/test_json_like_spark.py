@@ -18,6 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.codecs.decoder import Decoded
 from narrows.codecs.json_decoder import JsonDecoder
+from narrows.codecs.json_native import NativeJsonDecoder
+from narrows.codecs.kernel import is_native_usable
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
 from narrows.schema import DATE, STRING, TIMESTAMP, DataType, Field, Struct
@@ -30,6 +32,7 @@ from support.json_documents import (
     make_json_struct,
     plain,
 )
+from support.kernels import outcome
 
 
 class _NotNull:
@@ -177,7 +180,13 @@ DIFFERENCES = (
 
 
 def decode(schema: Struct, documents: list[bytes], zone: str = "UTC") -> Decoded:
-    return JsonDecoder(zone).decode_with_projection(documents, DecodeProjection(schema, ALL))
+    """Decoded by every kernel that there is."""
+    projection = DecodeProjection(schema, ALL)
+    decoded = JsonDecoder(zone).decode_with_projection(documents, projection)
+    if is_native_usable():
+        native = NativeJsonDecoder(zone).decode_with_projection(documents, projection)
+        assert outcome(native) == outcome(decoded)
+    return decoded
 
 
 def our_rows(schema: Struct, documents: list[bytes], zone: str = "UTC") -> list[Any]:

@@ -22,13 +22,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from narrows import Catalog, NarrowsError, Plan
+from narrows.catalog.objects import Projection
 from narrows.planner import Check, plan_query
 from narrows.sql.parse import parse, parse_query
+from narrows.sql.scope import Name
 from narrows.sql.statements import CreatePipeline, ExplainMode
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -108,6 +110,12 @@ def golden_catalog() -> Catalog:
     catalog = Catalog()
     catalog.load(CATALOG)
     catalog.add_function("my_udf", 1, 1)
+    measured = catalog.find_source(Name("measured", None))
+    copies = (
+        Projection("by_time", "measured", ("at", "value"), ("at",), "copies/by_time", "f"),
+        Projection("old", "measured", ("at", "value", "unit"), (), "copies/old", "e", stale=True),
+    )
+    catalog.add_source(replace(measured, projections=copies))
     return catalog
 
 

@@ -14,8 +14,10 @@ from narrows.logical.nodes import (
     StatefulFunction,
     Tail,
 )
+from narrows.logical.relational_nodes import Subquery
 from narrows.logical.required import Required, required
 from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.schema import UNKNOWN, DataType
 
 
@@ -28,8 +30,9 @@ def check(before: Node, after: Node, rule: str) -> None:
 def check_plan(plan: Node, where: str) -> None:
     """Every name that a node uses is made below it, and every column is of its own type."""
     found = required(plan)
+    around = _columns_around(plan)
     for node in topological(plan):
-        _check_references(node, found, where)
+        _check_references(node, found, around.get(id(node), frozenset()), where)
         _check_types(node, where)
 
 
@@ -51,18 +54,39 @@ def references(node: Node) -> Iterator[ColumnId]:
             yield column.id
 
 
-def _check_references(node: Node, found: Required, where: str) -> None:
-    """A column that a node names comes from a child.
+def _columns_around(plan: Node) -> dict[int, frozenset[ColumnId]]:
+    """What the nodes of a subquery may use beside their children: the rows it is asked about."""
+    around: dict[int, frozenset[ColumnId]] = {}
+    for node in topological(plan):
+        if isinstance(node, Subquery):
+            outer = around.get(id(node), frozenset())
+            outer |= {column.id for column in node.child.outputs}
+            outer |= _undecoded(node.child)
+            for inner in topological(node.subplan):
+                around[id(inner)] = around.get(id(inner), frozenset()) | outer
+    return around
+
+
+def _undecoded(node: Node) -> frozenset[ColumnId]:
+    sources = [part for part in topological(node) if isinstance(part, Decoded)]
+    return frozenset(column.id for source in sources for column in source.relation.columns)
+
+
+def _check_references(node: Node, found: Required, around: frozenset[ColumnId], where: str) -> None:
+    """A column that a node names comes from a child, or from the query around a subquery.
 
     Or it is a column of a source that nobody looks at, as `a` in `struct(a, b).b`: a column that is
     not decoded reads as NULL at its place in the full schema.
     """
     available = {column.id for child in node.children for column in child.outputs}
+    if isinstance(node, PhysicalStreamingAggregation):
+        available |= {column.id for column in node.bounds.columns}
     sources = {part.relation.id for part in topological(node) if isinstance(part, Decoded)}
     missing = [
         column
         for column in references(node)
         if column not in available
+        and column not in around
         and not (column.relation in sources and column not in found.columns)
     ]
     assert not missing, f"{where}: {node.operator} uses {missing}, which no child gives"

@@ -39,9 +39,11 @@ from narrows.logical.nodes import (
     Sort,
     StatefulFunction,
 )
+from narrows.logical.relational_nodes import Keep, OneRow, Subquery, Union
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalDecoder
+from narrows.physical.nodes import PhysicalReader
 from narrows.schema import STRING
+from narrows.sql.binding import SubqueryKind
 
 Value = Any
 """None, bool, int, float, str, list or dict."""
@@ -340,11 +342,61 @@ def run(plan: Node, documents: Documents) -> list[list[Value]]:
     return [[row[column] for column in columns] for row in _rows(plan, documents)]
 
 
-def _rows(node: Node, documents: Documents) -> list[Row]:
-    if isinstance(node, Decoded):
-        return _decoded(node, documents(node))
-    below = [_rows(child, documents) for child in node.children]
+def _rows(node: Node, documents: Documents, around: Row | None = None) -> list[Row]:
+    """The rows of a node; `around` is the row that a subquery is asked about."""
+    if isinstance(node, Subquery):
+        rows = _with_answers(node, documents, around)
+    elif isinstance(node, Decoded):
+        rows = _decoded(node, documents(node))
+    else:
+        rows = _rows_of(node, [_rows(child, documents, around) for child in node.children])
+    return rows if around is None else [{**around, **row} for row in rows]
+
+
+def _with_answers(node: Subquery, documents: Documents, around: Row | None) -> list[Row]:
+    answered = []
+    for row in _rows(node.child, documents, around):
+        found = _rows(node.subplan, documents, row)
+        columns = [column.id for column in node.subplan.outputs]
+        match node.kind:
+            case SubqueryKind.EXISTS:
+                answer: Value = bool(found)
+            case SubqueryKind.SCALAR:
+                answer = found[0][columns[0]] if found else None
+            case SubqueryKind.IN:
+                answer = _is_in(
+                    [evaluate(operand, row) for operand in node.operands],
+                    [[other[column] for column in columns] for other in found],
+                )
+        answered.append({**row, **_made(node.relation.id, [answer])})
+    return answered
+
+
+def _is_in(values: list[Value], rows: list[list[Value]]) -> bool | None:
+    unknown = False
+    for row in rows:
+        pairs = list(zip(values, row, strict=True))
+        if all(a is not None and b is not None and a == b for a, b in pairs):
+            return True
+        unknown |= all(a is None or b is None or a == b for a, b in pairs)
+    return None if unknown else False
+
+
+def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
     match node:
+        case Keep(columns=columns):
+            # Nothing else is there any more, so that a column dropped too early is missed.
+            kept = {column.id for column in columns}
+            dropped = {column.id for column in node.child.outputs} - kept
+            return [{k: v for k, v in row.items() if k not in dropped} for row in below[0]]
+        case Union(inputs=inputs, relation=relation):
+            return [
+                _made(relation.id, [row[column.id] for column in side.outputs])
+                for side, rows in zip(inputs, below, strict=True)
+                for row in rows
+            ]
+        case OneRow():
+            return [{}]
         case Filter(predicate=predicate):
             return [row for row in below[0] if evaluate(predicate, row) is True]
         case Project(fields=fields, relation=relation):
@@ -370,7 +422,7 @@ def _rows(node: Node, documents: Documents) -> list[Row]:
 def _decoded(node: Decoded, documents: Sequence[Document]) -> list[Row]:
     names = node.source.schema.names
     rows = [_made(node.relation.id, [row.get(name) for name in names]) for row in documents]
-    if not isinstance(node, PhysicalDecoder):
+    if not isinstance(node, PhysicalReader):
         return rows
     kept = [
         cut_row(document, node.shipped)
@@ -405,9 +457,10 @@ def _field_names(expr: Expr) -> list[str]:
 
 
 def _joined(node: Join, left: list[Row], right: list[Row]) -> list[Row]:
-    assert node.kind in (JoinKind.INNER, JoinKind.LEFT), node.kind
+    assert node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.CROSS), node.kind
     sources = [source for source in topological(node.right) if isinstance(source, Decoded)]
     padding: Row = {column.id: None for s in sources for column in s.relation.columns}
+    padding |= {column.id: None for column in node.right.outputs}
     joined: list[Row] = []
     for mine in left:
         pairs = [{**mine, **other} for other in right]
@@ -448,6 +501,8 @@ def _aggregate(call: Expr, rows: list[Row]) -> Value:
         case "first" | "first_value" | "any_value" | "last" | "last_value" as name:
             several = there if call.ignore_nulls else first
             return (several[-1] if name.startswith("last") else several[0]) if several else None
+        case "max":
+            return max((value for value in columns[0] if value is not None), default=None)
         case "collect_list" | "array_agg":
             return there
         case "max_by" | "min_by" as name:

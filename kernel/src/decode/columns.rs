@@ -51,8 +51,17 @@ pub enum Data {
     Int64(Vec<i64>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    Int128(Vec<i128>),
-    Bytes { ends: Vec<i32>, bytes: Vec<u8> },
+    Date(Vec<i32>),
+    Timestamp(Vec<i64>),
+    Decimal(Vec<i128>),
+    Text {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
+    Binary {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+    },
     /// Where each list ends among its elements.
     Ends(Vec<i32>),
     Nothing,
@@ -84,7 +93,7 @@ impl Bits {
             }
             bytes
         });
-        if length % 8 == 0 {
+        if length.is_multiple_of(8) {
             bytes.push(0);
         }
         bytes[length / 8] |= u8::from(bit) << (length % 8);
@@ -97,7 +106,7 @@ impl Bits {
         self.length = length;
         if let Some(bytes) = &mut self.bytes {
             bytes.truncate(length.div_ceil(8));
-            if length % 8 != 0 {
+            if !length.is_multiple_of(8) {
                 bytes[length / 8] &= 0xff >> (8 - length % 8);
             }
         }
@@ -125,12 +134,15 @@ impl Column {
             Kind::Bool => Data::Bool(Bits::default()),
             Kind::Int8 => Data::Int8(Vec::new()),
             Kind::Int16 => Data::Int16(Vec::new()),
-            Kind::Int32 | Kind::Date => Data::Int32(Vec::new()),
-            Kind::Int64 | Kind::Timestamp => Data::Int64(Vec::new()),
+            Kind::Int32 => Data::Int32(Vec::new()),
+            Kind::Int64 => Data::Int64(Vec::new()),
             Kind::Float32 => Data::Float32(Vec::new()),
             Kind::Float64 => Data::Float64(Vec::new()),
-            Kind::Decimal { .. } => Data::Int128(Vec::new()),
-            Kind::Text | Kind::Binary => Data::Bytes { ends: Vec::new(), bytes: Vec::new() },
+            Kind::Date => Data::Date(Vec::new()),
+            Kind::Timestamp => Data::Timestamp(Vec::new()),
+            Kind::Decimal { .. } => Data::Decimal(Vec::new()),
+            Kind::Text => Data::Text { ends: Vec::new(), bytes: Vec::new() },
+            Kind::Binary => Data::Binary { ends: Vec::new(), bytes: Vec::new() },
             Kind::List { .. } | Kind::Map { .. } => Data::Ends(Vec::new()),
             Kind::Struct { .. } => Data::Nothing,
         };
@@ -138,7 +150,7 @@ impl Column {
     }
 
     /// How many values it has.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.there.length
     }
 
@@ -155,12 +167,12 @@ impl Column {
             Data::Bool(bits) => bits.push(false),
             Data::Int8(values) => values.push(0),
             Data::Int16(values) => values.push(0),
-            Data::Int32(values) => values.push(0),
-            Data::Int64(values) => values.push(0),
+            Data::Int32(values) | Data::Date(values) => values.push(0),
+            Data::Int64(values) | Data::Timestamp(values) => values.push(0),
             Data::Float32(values) => values.push(0.0),
             Data::Float64(values) => values.push(0.0),
-            Data::Int128(values) => values.push(0),
-            Data::Bytes { ends, .. } | Data::Ends(ends) => {
+            Data::Decimal(values) => values.push(0),
+            Data::Text { ends, .. } | Data::Binary { ends, .. } | Data::Ends(ends) => {
                 ends.push(ends.last().copied().unwrap_or(0));
             }
             Data::Nothing => {}
@@ -173,12 +185,12 @@ impl Column {
             Data::Bool(bits) => bits.truncate(length),
             Data::Int8(values) => values.truncate(length),
             Data::Int16(values) => values.truncate(length),
-            Data::Int32(values) => values.truncate(length),
-            Data::Int64(values) => values.truncate(length),
+            Data::Int32(values) | Data::Date(values) => values.truncate(length),
+            Data::Int64(values) | Data::Timestamp(values) => values.truncate(length),
             Data::Float32(values) => values.truncate(length),
             Data::Float64(values) => values.truncate(length),
-            Data::Int128(values) => values.truncate(length),
-            Data::Bytes { ends, bytes } => {
+            Data::Decimal(values) => values.truncate(length),
+            Data::Text { ends, bytes } | Data::Binary { ends, bytes } => {
                 ends.truncate(length);
                 bytes.truncate(ends.last().copied().unwrap_or(0) as usize);
             }
@@ -254,26 +266,28 @@ impl Columns {
         let length = there.length;
         let nulls = there.into_nulls();
         Ok(match (kind, data) {
-            (Kind::Bool, Data::Bool(bits)) => Arc::new(BooleanArray::new(bits.into_buffer(), nulls)),
+            (Kind::Bool, Data::Bool(bits)) => {
+                Arc::new(BooleanArray::new(bits.into_buffer(), nulls))
+            }
             (Kind::Int8, Data::Int8(v)) => primitive::<Int8Type>(v, nulls)?,
             (Kind::Int16, Data::Int16(v)) => primitive::<Int16Type>(v, nulls)?,
             (Kind::Int32, Data::Int32(v)) => primitive::<Int32Type>(v, nulls)?,
             (Kind::Int64, Data::Int64(v)) => primitive::<Int64Type>(v, nulls)?,
             (Kind::Float32, Data::Float32(v)) => primitive::<Float32Type>(v, nulls)?,
             (Kind::Float64, Data::Float64(v)) => primitive::<Float64Type>(v, nulls)?,
-            (Kind::Date, Data::Int32(v)) => primitive::<Date32Type>(v, nulls)?,
-            (Kind::Timestamp, Data::Int64(v)) => Arc::new(
+            (Kind::Date, Data::Date(v)) => primitive::<Date32Type>(v, nulls)?,
+            (Kind::Timestamp, Data::Timestamp(v)) => Arc::new(
                 PrimitiveArray::<TimestampMicrosecondType>::try_new(v.into(), nulls)?
                     .with_timezone("UTC"),
             ),
-            (Kind::Decimal { precision, scale }, Data::Int128(v)) => Arc::new(
+            (Kind::Decimal { precision, scale }, Data::Decimal(v)) => Arc::new(
                 PrimitiveArray::<Decimal128Type>::try_new(v.into(), nulls)?
                     .with_precision_and_scale(precision, scale)?,
             ),
-            (Kind::Text, Data::Bytes { ends, bytes }) => {
+            (Kind::Text, Data::Text { ends, bytes }) => {
                 Arc::new(StringArray::try_new(offsets(ends), Buffer::from_vec(bytes), nulls)?)
             }
-            (Kind::Binary, Data::Bytes { ends, bytes }) => {
+            (Kind::Binary, Data::Binary { ends, bytes }) => {
                 Arc::new(BinaryArray::try_new(offsets(ends), Buffer::from_vec(bytes), nulls)?)
             }
             (Kind::Struct { names, parts }, _) => {

@@ -27,9 +27,11 @@ pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
     let scale = scale.max(0) as usize;
     let units = match fraction.len().checked_sub(scale) {
         None => POWERS.get(scale - fraction.len()).and_then(|power| mantissa.checked_mul(*power)),
-        Some(surplus) => Some(POWERS.get(surplus).map_or(0, |power| {
-            mantissa / power + u128::from(mantissa % power * 2 >= *power)
-        })),
+        Some(surplus) => Some(
+            POWERS
+                .get(surplus)
+                .map_or(0, |power| mantissa / power + u128::from(mantissa % power * 2 >= *power)),
+        ),
     };
     match units {
         Some(units) if units < POWERS[usize::from(precision).min(38)] => {
@@ -59,7 +61,14 @@ mod tests {
     #[test]
     fn decimals() {
         let read = |text: &str| decimal(text.as_bytes(), 5, 2);
-        for (text, units) in [("1", 100), ("-1.005", -101), ("1.004999", 100), ("999.99", 99_999), ("0.000", 0), ("5.", 500)] {
+        for (text, units) in [
+            ("1", 100),
+            ("-1.005", -101),
+            ("1.004999", 100),
+            ("999.99", 99_999),
+            ("0.000", 0),
+            ("5.", 500),
+        ] {
             assert_eq!(read(text), Found::Value(units), "{text}");
         }
         assert_eq!(read("1000"), Found::Mistyped);

@@ -149,8 +149,7 @@ impl Decoder {
     fn finish(&mut self) -> Result<StructArray, ArrowError> {
         let columns = &mut self.state.columns;
         let outputs = &self.program.outputs;
-        let arrays =
-            outputs.iter().map(|id| columns.finish(*id)).collect::<Result<Vec<_>, _>>()?;
+        let arrays = outputs.iter().map(|id| columns.finish(*id)).collect::<Result<Vec<_>, _>>()?;
         structs(vec![String::new(); outputs.len()], arrays, self.rows, None)
     }
 }

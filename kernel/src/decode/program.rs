@@ -41,8 +41,12 @@ impl Place {
 /// How a value becomes that of a column.
 pub enum Read {
     /// Nobody looks: NULL.
-    Nothing { column: ColumnId },
-    Scalar { column: ColumnId },
+    Nothing {
+        column: ColumnId,
+    },
+    Scalar {
+        column: ColumnId,
+    },
     Struct {
         column: ColumnId,
         members: Members,
@@ -125,7 +129,10 @@ impl Program {
             let kind = &self.kinds[read.column()];
             match (read, kind) {
                 (Read::Nothing { .. }, _) => {}
-                (Read::Scalar { .. }, Kind::Struct { .. } | Kind::List { .. } | Kind::Map { .. }) => {
+                (
+                    Read::Scalar { .. },
+                    Kind::Struct { .. } | Kind::List { .. } | Kind::Map { .. },
+                ) => {
                     return Err("a scalar is none");
                 }
                 (Read::Scalar { .. }, _) => {}

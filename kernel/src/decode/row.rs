@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::columns::{ColumnId, Columns, Data, offset};
-use super::members::Members;
+use super::members::{Key, Members};
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
 use super::scalars::{Pushed, Stop, push, text};
 use crate::json::document::{Cursor, Document, check_depth};
@@ -247,8 +247,9 @@ impl Row<'_> {
         depth: usize,
     ) -> Next {
         let seen = self.program.places.len() + id;
-        let (next, object) = self
-            .members(seen, members, at, depth, |row, member, at| row.value(reads[member], at, depth))?;
+        let (next, object) = self.members(seen, members, at, depth, |row, member, at| {
+            row.value(reads[member], at, depth)
+        })?;
         if let Some(object) = object {
             for (member, read) in reads.iter().enumerate() {
                 if self.state.seen[seen][member] != object {
@@ -317,12 +318,13 @@ impl Row<'_> {
                 let key = text(&self.document, self.document.text(at))?;
                 if seen.is_new(&key) {
                     let keys = &mut self.state.columns[*keys];
-                    if let Data::Bytes { ends, bytes } = &mut keys.data {
+                    if let Data::Text { ends, bytes } = &mut keys.data {
                         bytes.extend_from_slice(&key);
                         ends.push(offset(bytes.len())?);
                     }
                     keys.added();
-                    let read = special.find(&key, 0).map_or(*rest, |found| special_reads[found]);
+                    let read =
+                        special.find(Key::new(&key), 0).map_or(*rest, |found| special_reads[found]);
                     at = self.value(read, at + 2, depth)?;
                 } else {
                     at = self.document.skip(at + 2, depth)?;
@@ -369,11 +371,11 @@ impl Row<'_> {
                 return Ok((document.skip_members(at, depth)?, None));
             }
             document.check_key(at)?;
-            let raw = document.text(at);
             let found = if document.has_escapes {
-                members.find(&text(&document, raw)?, guess)
+                members.find(Key::new(&text(&document, document.text(at))?), guess)
             } else {
-                members.find(raw, guess)
+                let (start, end) = document.text_range(at);
+                members.find(Key::within(document.bytes, start, end), guess)
             };
             match found {
                 Some(member) if self.state.seen[seen][member] != object => {
@@ -437,7 +439,7 @@ impl Row<'_> {
 
     /// Ends a list where its elements end.
     fn push_end(&mut self, column: ColumnId, part: ColumnId) -> Result<(), Stop> {
-        let end = offset(self.state.columns[part].len())?;
+        let end = offset(self.state.columns[part].count())?;
         let column = &mut self.state.columns[column];
         if let Data::Ends(ends) = &mut column.data {
             ends.push(end);

@@ -66,14 +66,13 @@ pub fn push(
         return Ok(Pushed::Null);
     }
     let fits = match &mut column.data {
-        Data::Int64(out) if column.kind == Kind::Int64 => integer(out, &value),
-        Data::Int64(out) => keep(out, as_timestamp(document, &value, zone)?),
-        Data::Int32(out) if column.kind == Kind::Int32 => integer(out, &value),
-        Data::Int32(out) => keep(out, as_date(document, &value)?),
-        Data::Int16(out) => integer(out, &value),
-        Data::Int8(out) => integer(out, &value),
+        Data::Int64(out) => integer(out, &value),
+        Data::Text { ends, bytes } => {
+            push_text(bytes, document, &value, at, end)?;
+            ends.push(offset(bytes.len())?);
+            true
+        }
         Data::Float64(out) => keep(out, as_double(document, &value)?),
-        Data::Float32(out) => keep(out, as_double(document, &value)?.map(|double| double as f32)),
         Data::Bool(out) => match value {
             Value::Bool(bit) => {
                 out.push(bit);
@@ -81,14 +80,15 @@ pub fn push(
             }
             _ => false,
         },
-        Data::Int128(out) => keep(out, as_decimal(document, &value, &column.kind)?),
-        Data::Bytes { ends, bytes } => {
-            let fits = if column.kind == Kind::Text {
-                push_text(bytes, document, &value, at, end)?;
-                true
-            } else {
-                push_binary(bytes, document, &value)?
-            };
+        Data::Timestamp(out) => keep(out, as_timestamp(document, &value, zone)?),
+        Data::Int32(out) => integer(out, &value),
+        Data::Int16(out) => integer(out, &value),
+        Data::Int8(out) => integer(out, &value),
+        Data::Date(out) => keep(out, as_date(document, &value)?),
+        Data::Float32(out) => keep(out, as_double(document, &value)?.map(|double| double as f32)),
+        Data::Decimal(out) => keep(out, as_decimal(document, &value, &column.kind)?),
+        Data::Binary { ends, bytes } => {
+            let fits = push_binary(bytes, document, &value)?;
             if fits {
                 ends.push(offset(bytes.len())?);
             }
@@ -105,9 +105,13 @@ pub fn push(
 
 #[inline(always)]
 fn keep<T>(out: &mut Vec<T>, value: Option<T>) -> bool {
-    let fits = value.is_some();
-    out.extend(value);
-    fits
+    match value {
+        Some(value) => {
+            out.push(value);
+            true
+        }
+        None => false,
+    }
 }
 
 #[inline(always)]

@@ -13,12 +13,9 @@ pub enum Found<T> {
 /// Days since 1970 of `2026-01-31`.
 #[inline]
 pub fn date(text: &[u8]) -> Found<i32> {
-    match text {
-        [day @ .., ] if day.len() == 10 => match days(text) {
-            Some(days) => Found::Value(days as i32),
-            None => odd(text),
-        },
-        _ => odd(text),
+    match days(text) {
+        Some(days) => Found::Value(days as i32),
+        None => odd(text),
     }
 }
 
@@ -122,7 +119,9 @@ mod tests {
         assert_eq!(read("2020-02-29"), Found::Value(18_321));
         assert_eq!(read("0000-02-29"), Found::Value(-719_469));
         assert_eq!(read("9999-12-31"), Found::Value(2_932_896));
-        for unsure in ["2021-02-29", "2020-13-01", "2020-00-10", "2020-1-1", "2020", "GMT", " 2020-01-01"] {
+        for unsure in
+            ["2021-02-29", "2020-13-01", "2020-00-10", "2020-1-1", "2020", "GMT", " 2020-01-01"]
+        {
             assert_eq!(read(unsure), Found::Unsure, "{unsure}");
         }
         for none in ["", "n/a", "[]"] {
@@ -137,7 +136,12 @@ mod tests {
         assert_eq!(read("1970-01-01 00:00:01.5"), Found::Value(1_500_000));
         assert_eq!(read("1970-01-01T00:00:00.1234567+00:01"), Found::Value(123_456 - 60_000_000));
         assert_eq!(read("1969-12-31T23:59:59.9-01:00"), Found::Value(3_599_900_000));
-        for unsure in ["1970-01-01T24:00:00Z", "1970-01-01", "1970-01-01T00:00:00PST", "1970-01-01T00:00:00+18:00"] {
+        for unsure in [
+            "1970-01-01T24:00:00Z",
+            "1970-01-01",
+            "1970-01-01T00:00:00PST",
+            "1970-01-01T00:00:00+18:00",
+        ] {
             assert_eq!(read(unsure), Found::Unsure, "{unsure}");
         }
         assert_eq!(timestamp(b"1970-01-01T00:00:00", None), Found::Unsure);

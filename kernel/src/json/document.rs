@@ -10,6 +10,7 @@ pub const MAX_DEPTH: usize = 1024;
 pub struct Document<'a> {
     pub bytes: &'a [u8],
     tokens: &'a [u32],
+    firsts: &'a [u8],
     pub has_escapes: bool,
 }
 
@@ -29,13 +30,18 @@ pub type Cursor = usize;
 
 impl<'a> Document<'a> {
     pub fn new(bytes: &'a [u8], scan: &'a Scan) -> Self {
-        Document { bytes, tokens: scan.tokens(), has_escapes: scan.has_escapes }
+        Document {
+            bytes,
+            tokens: scan.tokens(),
+            firsts: scan.firsts(),
+            has_escapes: scan.has_escapes,
+        }
     }
 
     /// The first byte of a token; 0, which begins no token, after the last.
     #[inline(always)]
     pub fn byte(&self, at: Cursor) -> u8 {
-        self.bytes.get(self.place(at)).copied().unwrap_or(0)
+        self.firsts[at]
     }
 
     #[inline(always)]
@@ -53,12 +59,18 @@ impl<'a> Document<'a> {
     /// Between a string's closing quote and the next token there is nothing but white space.
     #[inline(always)]
     pub fn text(&self, at: Cursor) -> &'a [u8] {
+        let (start, end) = self.text_range(at);
+        &self.bytes[start..end]
+    }
+
+    #[inline(always)]
+    pub fn text_range(&self, at: Cursor) -> (usize, usize) {
         let start = self.place(at) + 1;
         let mut end = self.place(at + 1) - 1;
         while self.bytes[end] != b'"' {
             end -= 1;
         }
-        &self.bytes[start..end]
+        (start, end)
     }
 
     #[inline(always)]

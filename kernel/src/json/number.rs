@@ -74,10 +74,12 @@ impl<'a> Number<'a> {
     /// The nearest double; minus zero only if it is written as a fraction.
     #[inline]
     pub fn as_f64(&self) -> f64 {
-        if let Some(integer) = self.as_i64() {
-            return integer as f64;
-        }
-        if let Some(value) = self.short_fraction() {
+        let short = if self.is_integer {
+            self.as_i64().map(|integer| integer as f64)
+        } else {
+            self.short_fraction()
+        };
+        if let Some(value) = short {
             return value;
         }
         let text = std::str::from_utf8(self.text).unwrap_or_default();
@@ -86,11 +88,11 @@ impl<'a> Number<'a> {
 
     /// Of few digits and no exponent: both parts are doubles, and so the quotient is right.
     fn short_fraction(&self) -> Option<f64> {
-        let mut mantissa = 0u64;
-        let mut decimals = None;
-        if self.text.len() > 18 {
+        if self.text.len() > 17 {
             return None;
         }
+        let mut mantissa = 0u64;
+        let mut decimals = None;
         let negative = self.text[0] == b'-';
         for (place, byte) in self.text.iter().enumerate().skip(usize::from(negative)) {
             match byte {
@@ -142,7 +144,10 @@ mod tests {
             assert_eq!(number.text, right.as_bytes());
             assert_eq!(number.is_integer, !right.contains(['.', 'e', 'E']));
         }
-        for wrong in ["", "-", "01", "1.", ".5", "+1", "1e", "1e+", "1a", "1\"", "--1", "1.e5", "1\x0c", "NaN", "0x1"] {
+        for wrong in [
+            "", "-", "01", "1.", ".5", "+1", "1e", "1e+", "1a", "1\"", "--1", "1.e5", "1\x0c",
+            "NaN", "0x1",
+        ] {
             assert!(Number::at(wrong.as_bytes(), 0).is_err(), "{wrong}");
         }
     }
@@ -162,7 +167,15 @@ mod tests {
     #[test]
     fn doubles() {
         let read = |text: &str| Number::at(text.as_bytes(), 0).unwrap().as_f64();
-        for text in ["0.1", "1234.5678", "-0.0", "1e400", "5e-324", "9007199254740993.0", "0.30000000000000004"] {
+        for text in [
+            "0.1",
+            "1234.5678",
+            "-0.0",
+            "1e400",
+            "5e-324",
+            "9007199254740993.0",
+            "0.30000000000000004",
+        ] {
             assert_eq!(read(text).to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
         }
         assert_eq!(read("-0").to_bits(), 0);

@@ -44,9 +44,9 @@ fn character(left: &mut &[u8]) -> Result<char, Refused> {
 fn unit(left: &mut &[u8]) -> Result<u32, Refused> {
     let (digits, rest) = left.split_at_checked(4).ok_or(Refused)?;
     *left = rest;
-    digits.iter().try_fold(0, |code, digit| {
-        Ok(code * 16 + char::from(*digit).to_digit(16).ok_or(Refused)?)
-    })
+    digits
+        .iter()
+        .try_fold(0, |code, digit| Ok(code * 16 + char::from(*digit).to_digit(16).ok_or(Refused)?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::program::{Form, FormId, Fragment, TextId};
 use super::scalars::{Made, scalar};
 use super::{Piece, Pieces};
 use crate::decode::columns::{Data, offset};
-use crate::decode::members::Members;
+use crate::decode::members::{Key, Members};
 use crate::decode::row::{Keys, Next, Row};
 use crate::decode::scalars::{Stop, text};
 use crate::encode::strings::quoted;
@@ -94,7 +94,7 @@ impl Row<'_> {
             loop {
                 document.check_key(at)?;
                 let key = text(&document, document.text(at))?;
-                match members.find(&key, guess) {
+                match members.find(Key::new(&key), guess) {
                     Some(member) if found[member].is_none() => {
                         let (next, piece) = self.form(parts[member], at + 2, depth)?;
                         found[member] = Some(piece);
@@ -211,7 +211,7 @@ impl Row<'_> {
     pub(crate) fn push_fragments(&mut self) -> Result<(), Stop> {
         for fragment in &self.program.transcoding.fragments {
             let column = &mut self.state.columns[fragment.column];
-            if let Data::Bytes { ends, bytes } = &mut column.data {
+            if let Data::Binary { ends, bytes } = &mut column.data {
                 string_together(fragment, self.document.bytes, &self.state.pieces, bytes);
                 ends.push(offset(bytes.len())?);
             }

@@ -6,6 +6,7 @@ is in a catalog can be planned.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -37,7 +38,7 @@ from narrows.sql.statements import (
     Drop,
     Explain,
     ObjectKind,
-    Option,
+    Options,
     Set,
     Show,
     Statement,
@@ -96,13 +97,13 @@ class Catalog:
             case Show(kind=kind):
                 return show(self._of_kind(kind).values(), kind)
             case Describe():
-                return describe(self._described(statement))
+                return describe(self.described(statement))
             case Explain():
                 return self._explain(statement)
             case Set():
                 self._set(statement)
             case _:
-                word = type(statement).__name__.upper()
+                word = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__).upper()
                 raise fail(
                     Code.NOT_SUPPORTED,
                     f"{word} runs a query, and a catalog only plans",
@@ -125,6 +126,10 @@ class Catalog:
     @property
     def pipelines(self) -> list[Pipeline]:
         return list(self._pipelines.values())
+
+    @property
+    def sources(self) -> list[Source]:
+        return list(self._sources.values())
 
     def find_source(self, name: Name) -> Source:
         """A stream or table by name."""
@@ -207,13 +212,21 @@ class Catalog:
             raise fail(Code.WRONG_TYPE, problem, statement.name_span)
         values = dict(checked.values)
         if "eventtime" in values:
-            values["eventtime"] = _event_time(statement.options["eventtime"], statement.schema)
-        elif "watermark" in values:
+            values["eventtime"] = _event_time(statement.options, statement.schema)
+        for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
+            if option in values and "eventtime" not in values:
+                raise fail(
+                    Code.INVALID_OPTION,
+                    f"{what} needs an event time",
+                    statement.options[option].key_span,
+                    "add `eventtime = '...'`, the column that says when a row happened",
+                )
+        if "start_at" in values and values.get("shared") is not True:
             raise fail(
                 Code.INVALID_OPTION,
-                "a watermark needs an event time",
-                statement.options["watermark"].key_span,
-                "add `eventtime = '...'`, the column that says when a row happened",
+                "only a shared stream has a place where its pipelines begin",
+                statement.options["start_at"].key_span,
+                "add `shared = true`; a regular stream begins with the first file",
             )
         return Source(
             name=statement.name,
@@ -279,7 +292,8 @@ class Catalog:
             return any(table.name.casefold() == used.name.casefold() for table in tables)
         return False
 
-    def _described(self, statement: Describe) -> CatalogObject:
+    def described(self, statement: Describe) -> CatalogObject:
+        """What a DESCRIBE means."""
         name = Name(statement.name, statement.name_span)
         if statement.kind is not None:
             return _find(self._of_kind(statement.kind), statement.kind.value, name)
@@ -330,8 +344,9 @@ def _find(objects: Mapping[str, Found], what: str, name: Name) -> Found:
     raise fail(source, f"no {what} is called `{name.text}`", name.span, hint)
 
 
-def _event_time(option: Option, schema: Struct) -> str:
+def _event_time(options: Options, schema: Struct) -> str:
     """The event-time column by its exact name."""
+    option = options["eventtime"]
     found = schema.find(str(option.value))
     if len(found) != 1:
         raise fail(
@@ -347,5 +362,12 @@ def _event_time(option: Option, schema: Struct) -> str:
             f"the event-time column `{column.name}` is {column.type.sql()}",
             option.value_span,
             "it must be TIMESTAMP, or BIGINT for an epoch",
+        )
+    if column.type == TIMESTAMP and "eventtime_unit" in options:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{column.name}` is TIMESTAMP, which counts no units",
+            options["eventtime_unit"].key_span,
+            "`eventtime_unit` is for BIGINT columns",
         )
     return column.name

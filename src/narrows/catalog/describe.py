@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from narrows.catalog.objects import Pipeline, Sink, Source
+from narrows.catalog.statistics import TableStatistics
 from narrows.sql.statements import ObjectKind
 
 
@@ -46,11 +47,23 @@ def describe(declared: Source | Sink | Pipeline) -> Rows:
     match declared:
         case Source(schema=schema, options=options):
             columns = tuple((f.name, f.type.sql()) for f in schema)
-            return Rows(("name", "value"), (*columns, *_options(options)))
+            counted = _statistics(declared.statistics)
+            return Rows(("name", "value"), (*columns, *_options(options), *counted))
         case Sink(options=options):
             return Rows(("name", "value"), _options(options))
         case Pipeline(sinks=sinks, query=query):
             return Rows(("name", "value"), (("sinks", ", ".join(sinks)), ("query", query.sql)))
+
+
+def _statistics(counted: TableStatistics | None) -> tuple[tuple[str, str], ...]:
+    if counted is None:
+        return ()
+    columns = []
+    for name, column in counted.columns.items():
+        distinct = f", {column.distinct} distinct" if column.distinct is not None else ""
+        text = f"{column.width:.1f} bytes{distinct}, {column.null_fraction:.1%} NULL"
+        columns.append((f"STATISTICS {name}", text))
+    return (("STATISTICS rows", str(counted.rows)), *columns)
 
 
 def _options(options: object) -> tuple[tuple[str, str], ...]:

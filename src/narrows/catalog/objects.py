@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from narrows.schema import Struct
+from narrows.catalog.statistics import TableStatistics
+from narrows.schema import TIMESTAMP, Struct
 from narrows.sql.statements import ObjectKind, OptionValue, Query
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A narrow, sorted copy of a table as Parquet."""
+
+    name: str
+    table: str
+    columns: tuple[str, ...]
+    order_by: tuple[str, ...]
+    path: str
+    files: str
+    """Which files of the table it is a copy of."""
+    stale: bool = False
+    """Whether the table has other files by now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +35,10 @@ class Source:
     connector: str = "file"
     format: str = "json"
     options: Mapping[str, OptionValue] = field(default_factory=dict)
+    statistics: TableStatistics | None = None
+    """What ANALYZE TABLE counted."""
+    projections: tuple[Projection, ...] = ()
+    """Copies of the table that a query may read instead."""
 
     @property
     def kind(self) -> ObjectKind:
@@ -33,6 +53,19 @@ class Source:
         """The column that says when a row happened, by its exact name."""
         column = self.options.get("eventtime")
         return column if isinstance(column, str) else None
+
+    @property
+    def eventtime_unit(self) -> str | None:
+        """What an epoch in the event-time column counts; None where it is a TIMESTAMP."""
+        if self.eventtime is None:
+            return None
+        dtype = self.schema.fields[self.schema.ordinal(self.eventtime)].type
+        return None if dtype == TIMESTAMP else str(self.options.get("eventtime_unit", "ms"))
+
+    @property
+    def watermark(self) -> str:
+        """How late a row may come."""
+        return str(self.options.get("watermark", "0 seconds"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,7 +157,17 @@ TABLE_OPTIONS: tuple[OptionSpec, ...] = (
 STREAM_OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     OptionSpec("shared", "decode once for all running pipelines", type=bool, default=False),
+    OptionSpec(
+        "start_at",
+        "where a new pipeline begins on a shared stream",
+        choices=("latest", "earliest"),
+    ),
     OptionSpec("eventtime", "the column that says when a row happened"),
+    OptionSpec(
+        "eventtime_unit",
+        "what an event time of type BIGINT counts since 1970",
+        choices=("s", "ms", "us"),
+    ),
     OptionSpec("watermark", "how late a row may come", duration=True),
 )
 

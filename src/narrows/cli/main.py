@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -123,6 +124,10 @@ def run(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Only what is there now, then end.")] = False,
     trigger: Annotated[str, typer.Option(help="How often to look for new payloads.")] = "1 second",
+    start_at: Annotated[
+        str | None,
+        typer.Option(help="Where new pipelines begin on a shared stream: latest, earliest."),
+    ] = None,
     state: State = _STATE,
     master: Master = None,
     conf: Conf = [],  # noqa: B006
@@ -141,7 +146,8 @@ def run(
         for name in names:
             catalog.pipeline(name)
         with _session(state, master, conf, pruning, catalog) as session:
-            follow(session, session.start(*names, once=once, trigger=trigger))
+            run = session.start(*names, once=once, trigger=trigger, start_at=start_at)
+            follow(session, run)
 
 
 @app.command()
@@ -211,7 +217,7 @@ def dead_letters(
 
 @app.command()
 def reset(
-    pipeline: Annotated[str, typer.Argument(help="The pipeline.")],
+    pipeline: Annotated[str, typer.Argument(help="The pipeline, or a shared stream.")],
     state: State = _STATE,
     debug: Debug = False,
 ) -> None:
@@ -220,6 +226,11 @@ def reset(
 
     with _errors_for_people(debug):
         folder = StateFolder(state)
+        if not folder.knows(pipeline) and folder.shared(pipeline).exists():
+            folder.lock()
+            folder.reset_stream(pipeline)
+            print(f"shared stream {pipeline} will start from the beginning")
+            return
         if not folder.knows(pipeline):
             raise fail(Code.UNKNOWN_OBJECT, f"no pipeline `{pipeline}` has run on `{state}`")
         folder.lock()
@@ -247,6 +258,16 @@ def _plans(catalog: Catalog, query: str | None, pruning: bool) -> list[tuple[str
         return [("", plan(query, catalog, pruning=pruning))]
     names = [pipeline.name for pipeline in catalog.pipelines]
     return [(name, catalog.plan_pipeline(name, pruning=pruning)) for name in names]
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """Measure Narrows against Spark (`--quick` for small data). Needs a checkout of Narrows."""
+    script = Path(__file__).parents[3] / "bench" / "run.py"
+    if not script.exists():
+        print("the benchmarks are not part of the package: run this in a checkout", file=sys.stderr)
+        raise typer.Exit(1)
+    raise typer.Exit(subprocess.run([sys.executable, str(script), *context.args]).returncode)
 
 
 def _explained(plans: list[tuple[str, Plan]], mode: ExplainMode, format: str) -> str:

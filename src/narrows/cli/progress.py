@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -40,6 +42,8 @@ def follow(session: Session, run: Run) -> None:
         run.stop()
     tail.print_new()
     if not console.is_terminal:
+        for name, stream in _shared(run).items():
+            print(stream_summary(name, stream), file=sys.stderr)
         for pipeline in run.pipelines:
             print(summary(pipeline), file=sys.stderr)
     run.raise_if_failed()
@@ -50,12 +54,29 @@ def progress_table(run: Run) -> Table:
     for name in ("pipeline", "status", "decodes", "payloads", "read", "shipped", "bad", "rate"):
         left = name in ("pipeline", "status")
         table.add_column(name, justify="left" if left else "right", no_wrap=True)
+    for name, stream in _shared(run).items():
+        table.add_row(
+            f"{name} (shared)",
+            f"version {stream['version']}",
+            stream["decodes"].removesuffix(" leaves"),
+            f"{stream.get('payloads', 0):,}",
+            megabytes(stream.get("payload_bytes", 0)),
+            megabytes(stream.get("segment_bytes", 0)),
+            f"{stream.get('bad', 0):,}",
+            "",
+        )
     for pipeline in run.pipelines:
         total = _totals(pipeline)
         status = pipeline.status
+        shown = f"[red]{status}[/red]" if status == FAILED else status
+        if pipeline.shared() and not total:
+            # It reads what the stream has decoded: nothing to count but how far behind it is.
+            blank = [""] * 4
+            table.add_row(pipeline.name, shown, leaves(pipeline), *blank, _lag(pipeline))
+            continue
         table.add_row(
             pipeline.name,
-            f"[red]{status}[/red]" if status == FAILED else status,
+            shown,
             leaves(pipeline),
             f"{total['payloads']:,}",
             megabytes(total["payload_bytes"]),
@@ -68,12 +89,33 @@ def progress_table(run: Run) -> Table:
 
 def summary(pipeline: PipelineRun) -> str:
     total = _totals(pipeline)
+    if pipeline.shared() and not total:
+        text = f"{pipeline.name}: {pipeline.status}, reads {leaves(pipeline)} leaves"
+        text += f" of shared stream {', '.join(pipeline.shared())}, {_lag(pipeline)}"
+        return f"{text}: {pipeline.error}" if pipeline.error else text
     text = (
         f"{pipeline.name}: {pipeline.status}, decodes {leaves(pipeline)} leaves,"
         f" {total['payloads']:,} payloads, {megabytes(total['payload_bytes'])} read,"
         f" {megabytes(total['arrow_bytes'])} shipped, {total['bad']:,} bad"
     )
     return f"{text}: {pipeline.error}" if pipeline.error else text
+
+
+def stream_summary(name: str, stream: Mapping[str, Any]) -> str:
+    return (
+        f"{name}: shared, decoded {stream.get('payloads', 0):,} payloads once,"
+        f" {megabytes(stream.get('payload_bytes', 0))} read,"
+        f" {megabytes(stream.get('segment_bytes', 0))} kept, {stream.get('bad', 0):,} bad"
+    )
+
+
+def _shared(run: Run) -> dict[str, Mapping[str, Any]]:
+    """The shared streams of a run, by name."""
+    return {name: found for p in run.pipelines for name, found in p.shared().items()}
+
+
+def _lag(pipeline: PipelineRun) -> str:
+    return f"lag {max(stream['lag'] for stream in pipeline.shared().values())}"
 
 
 def leaves(pipeline: PipelineRun) -> str:

@@ -1,4 +1,4 @@
-"""Which kernel JSON goes through: the native one where it is installed, else the portable one.
+"""Which kernel decodes and encodes JSON: the native one where it is installed, else the portable.
 
 `NARROWS_KERNEL` says `native` or `portable`, for whoever wants to be sure or to compare. Results
 are the same, so each process may decide for itself: a worker without the native kernel uses the

@@ -23,7 +23,9 @@ from narrows.codecs.batches import batch_of
 from narrows.codecs.decoder import Decoded
 from narrows.codecs.names import places_by_name
 from narrows.codecs.nested import Projector, part_of
+from narrows.codecs.predicate import Predicate
 from narrows.codecs.projection import DecodeProjection
+from narrows.codecs.row_group_bounds import bounds_of, may_hold
 from narrows.demand import ALL, NOTHING, Demand, Items, Keys
 from narrows.files.lines import unreadable
 from narrows.files.ranges import FileRange
@@ -45,11 +47,15 @@ class RowGroupBatch(NamedTuple):
 def read_row_groups(
     file_range: FileRange,
     projection: DecodeProjection,
+    predicate: Predicate | None = None,
     *,
     batch_bytes: int = _BATCH_BYTES,
     batch_rows: int = _BATCH_ROWS,
 ) -> Iterator[RowGroupBatch]:
-    """The rows of the row groups that begin in a range, in batches of bounded size."""
+    """The rows of the row groups that begin in a range, in batches of bounded size.
+
+    Row groups are skipped whose statistics say that the predicate holds for none of their rows.
+    """
     with _opened(file_range.path) as file:
         groups = [
             group
@@ -61,6 +67,8 @@ def read_row_groups(
         assert all(leaf < len(file.schema) for leaf in leaves), "a leaf is a column of the file"
         for group in groups:
             metadata = file.metadata.row_group(group)
+            if predicate is not None and not may_hold(predicate, bounds_of(metadata, projection)):
+                continue
             chunks = [metadata.column(leaf) for leaf in leaves]
             weight = sum(chunk.total_uncompressed_size for chunk in chunks)
             size = sum(chunk.total_compressed_size for chunk in chunks)

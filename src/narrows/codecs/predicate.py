@@ -11,12 +11,14 @@ planning must not wait for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Constant = bool | int | float | str
+Constant = bool | int | float | str | date | Decimal
 
 
 class Predicate:
@@ -42,11 +44,16 @@ class Compare(Predicate):
         values = batch.column(self.column)
         if pa.types.is_float32(values.type):
             values = values.cast(pa.float64())
-        result = getattr(pc, _COMPARE[self.operator])(values, self.constant)
+        constant = pa.scalar(self.constant, values.type) if self._exact else self.constant
+        result = getattr(pc, _COMPARE[self.operator])(values, constant)
         if pa.types.is_floating(values.type) and self.operator in (">", ">=", "<>"):
             # In Spark NaN is larger than every number, and unequal to it; IEEE says false.
             return pc.or_kleene(result, pc.is_nan(values))
         return result
+
+    @property
+    def _exact(self) -> bool:
+        return isinstance(self.constant, Decimal)
 
 
 _COMPARE = {

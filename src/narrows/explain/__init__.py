@@ -20,8 +20,8 @@ def explain(plan: Plan, mode: ExplainMode, format: str) -> str:
     if mode is ExplainMode.ANALYZE:
         raise fail(
             Code.NOT_SUPPORTED,
-            "EXPLAIN ANALYZE runs the query, which cannot be done yet",
-            hint="EXPLAIN VERBOSE shows what would be decoded, without running",
+            "EXPLAIN ANALYZE runs the query, and a catalog only plans",
+            hint="use it in a session; EXPLAIN VERBOSE shows what would be decoded",
         )
     writer = FORMATS.get(format)
     if writer is None:

@@ -24,17 +24,17 @@ def explain_json(plan: Plan, mode: ExplainMode) -> str:
 def explain_dict(plan: Plan, mode: ExplainMode) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     if mode is not ExplainMode.PHYSICAL:
-        parts["logical"] = _node(number(plan.logical))
+        parts["logical"] = node_dict(number(plan.logical))
     if mode is not ExplainMode.LOGICAL:
-        parts["physical"] = _node(number(plan.physical))
+        parts["physical"] = node_dict(number(plan.physical))
     if mode is ExplainMode.VERBOSE:
-        parts["bound"] = _node(number(plan.bound))
+        parts["bound"] = node_dict(number(plan.bound))
         parts["rules"] = [
             {
                 "rule": run.rule,
                 "changed": run.changed,
                 "milliseconds": round(run.seconds * 1000, 3),
-                **({"plan": _node(number(run.plan))} if run.plan is not None else {}),
+                **({"plan": node_dict(number(run.plan))} if run.plan is not None else {}),
             }
             for run in plan.rule_runs
         ]
@@ -46,7 +46,7 @@ def explain_dict(plan: Plan, mode: ExplainMode) -> dict[str, Any]:
     return parts
 
 
-def _node(node: ExplainNode) -> dict[str, Any]:
+def node_dict(node: ExplainNode) -> dict[str, Any]:
     return {
         "id": node.id,
         "operator": node.operator,
@@ -54,5 +54,5 @@ def _node(node: ExplainNode) -> dict[str, Any]:
             key: list(value.parts) if isinstance(value, Listing) else value
             for key, value in node.info.items()
         },
-        "children": [_node(child) for child in node.children],
+        "children": [node_dict(child) for child in node.children],
     }

@@ -28,6 +28,7 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
         parts.extend(
             section(f"After {run.rule}", run.plan) for run in plan.rule_runs if run.plan is not None
         )
+        parts.extend(_projections(plan))
     elif mode is not ExplainMode.PHYSICAL:
         parts.append(section("Logical Plan", plan.logical))
     if mode is not ExplainMode.LOGICAL:
@@ -44,9 +45,19 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
     return "\n\n".join(parts)
 
 
+def _projections(plan: Plan) -> Iterator[str]:
+    """Where columns could be dropped on the way up, and what ProjectionPushdown made of it."""
+    if plan.decisions:
+        yield "\n".join(("Projections", *(f"- {decision}" for decision in plan.decisions)))
+
+
 def section(title: str, root: Node) -> str:
     """A titled plan."""
-    rows = list(_rows(number(root), "", ""))
+    return tree_section(title, number(root))
+
+
+def tree_section(title: str, root: ExplainNode) -> str:
+    rows = list(_rows(root, "", ""))
     width = max(len(name) for name, _ in rows) + 3
     lines = [title, f"- {'id'.ljust(width)}| info"]
     lines.extend(f"  {name.ljust(width)}| {info}".rstrip() for name, info in rows)

@@ -20,16 +20,19 @@ class ExplainNode:
 def number(root: Node) -> ExplainNode:
     """Numbers nodes from the leaves up, left to right: `DataSource_0`, `Project_1`."""
     done: dict[int, ExplainNode] = {}
+    below: dict[int, tuple[Node, ...]] = {}
     pending: list[tuple[Node, bool]] = [(root, False)]
     while pending:
         node, ready = pending.pop()
         if id(node) in done:
             continue
         if ready:
-            children = tuple(done[id(child)] for child in node.children)
+            children = tuple(done[id(child)] for child in below[id(node)])
             name = f"{node.operator}_{len(done)}"
             done[id(node)] = ExplainNode(name, node.operator, node.info(), children)
         else:
             pending.append((node, True))
-            pending.extend((child, False) for child in reversed(node.children))
+            # Kept, because what a node shows below itself may be made for the occasion.
+            below[id(node)] = node.explained
+            pending.extend((child, False) for child in reversed(below[id(node)]))
     return done[id(root)]

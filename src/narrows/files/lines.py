@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from itertools import accumulate, chain
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from narrows.errors import Code, NarrowsError, fail
@@ -121,7 +122,7 @@ def read_blocks(
     for place, piece in _pieces(file_range, skip_before, min(_CHUNK, block_bytes)):
         start = start if pieces else place
         pieces.append(piece)
-        lines += _count_lines(piece)
+        lines += _count(piece)
         while lines >= block_payloads:
             full, pieces = _cut(pieces, block_payloads)
             block = Block(full, block_payloads, start, keep_blank)
@@ -155,23 +156,16 @@ def _size(pieces: list[Piece]) -> int:
     return sum(end - start for _, start, end in pieces)
 
 
-def _count_lines(piece: Piece) -> int:
-    """When lines are long, looking for each line end in C beats `count`, which looks at every
-    byte by itself."""
+def _count(piece: Piece) -> int:
+    """How many lines a piece has. `bytes.count` takes as long as decoding the lines does."""
     data, start, end = piece
-    count = 0
-    while (at := data.find(b"\n", start, end)) >= 0:
-        count += 1
-        if at - start < _LONG:
-            return count + data.count(b"\n", at + 1, end)
-        start = at + 1
-    return count
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
 
 
 def _cut(pieces: list[Piece], lines: int) -> tuple[list[Piece], list[Piece]]:
     """The first few lines of some pieces, and the others."""
     for number, (data, start, end) in enumerate(pieces):
-        held = data.count(b"\n", start, end)
+        held = _count((data, start, end))
         if held > lines:
             place = start
             for _ in range(lines):

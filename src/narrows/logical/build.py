@@ -11,46 +11,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from narrows.errors import Code, fail
-from narrows.expressions import Call, Expr, Literal, SortKey, columns_of, rewrite, walk
+from narrows.expressions import Call, Expr, SortKey, columns_of, rewrite, walk
+from narrows.logical.analytic import plan_analytic
 from narrows.logical.clauses import Clauses, Grouping
-from narrows.logical.from_clause import FromPlanner, SourceFinder
+from narrows.logical.from_clause import FromPlanner
 from narrows.logical.grouping import plan_grouping
+from narrows.logical.grouping_sets import GroupElement, combine, expand
 from narrows.logical.nodes import (
     Distinct,
     Filter,
     Generate,
-    Limit,
     NamedExpr,
     Node,
     Project,
     Sort,
     relation_of,
 )
+from narrows.logical.ordering import plan_limit, select_item
 from narrows.logical.select_list import bind_select_list
-from narrows.logical.stateful import plan_stateful
-from narrows.notices import Notice
+from narrows.logical.stateful import plan_stateful, stateful_calls
+from narrows.logical.subqueries import WaitingSubqueries
+from narrows.logical.unpartitioned import unpartitioned
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
-from narrows.sql.binding import Ids, Problems, refused, span_of
-from narrows.sql.functions import FunctionRegistry, Kind
+from narrows.sql.binding import Problems, refused, span_of
+from narrows.sql.functions import Kind
 from narrows.sql.scope import Scope
-from narrows.sql.statements import Query
+
+if TYPE_CHECKING:
+    from narrows.logical.query import QueryPlanner
 
 _HANDLED = frozenset(
     (
         *("expressions", "from_", "joins", "laterals", "where", "group", "having"),
-        *("order", "limit", "offset", "distinct"),
+        *("order", "limit", "offset", "distinct", "with_", "qualify", "windows"),
     )
 )
 _CLAUSES = {
-    "with_": "WITH (common table expressions)",
-    "qualify": "QUALIFY",
-    "windows": "a WINDOW clause",
     "sort": "SORT BY",
     "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY",
@@ -62,32 +64,21 @@ _CLAUSES = {
 }
 
 
-@dataclass
-class Built:
-    """A query as a plan, and what the user should know of it."""
-
-    plan: Node
-    notices: list[Notice] = field(default_factory=list)
-
-
-def build(query: Query, find_source: SourceFinder, functions: FunctionRegistry) -> Built:
-    """The logical plan of a query. Raises all that is wrong with it, together."""
-    return _SelectBuilder(find_source, functions).build(query.tree)
-
-
-class _SelectBuilder:
+class SelectBuilder:
     """Plans one SELECT."""
 
-    def __init__(self, find_source: SourceFinder, functions: FunctionRegistry) -> None:
+    def __init__(self, queries: QueryPlanner) -> None:
         self._problems = Problems()
-        self._ids = Ids()
-        self._scope = Scope()
-        self._binder = Binder(self._scope, functions, self._problems, self._ids)
-        self._from = FromPlanner(self._binder, self._ids, find_source)
+        self._ids = queries.ids
+        self._scope = Scope(outer=queries.outer)
+        self._queries = queries
+        self._binder = Binder(self._scope, queries.functions, self._problems, self._ids)
+        inside = queries.inside(self._scope)
+        self._subqueries = WaitingSubqueries(self._ids, inside.plan)
+        self._binder.plan_subquery = self._subqueries.add
+        self._from = FromPlanner(self._binder, queries)
 
-    def build(self, tree: exp.Expr) -> Built:
-        if not isinstance(tree, exp.Select):
-            raise refused(f"{type(tree).__name__.upper()} queries", tree)
+    def build(self, tree: exp.Select) -> Node:
         for key, value in tree.args.items():
             if value and key not in _HANDLED:
                 # A hint is a comment to the tokenizer, so it has no place of its own.
@@ -97,30 +88,46 @@ class _SelectBuilder:
             raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
         plan = self._from.plan(tree)
         self._problems.raise_if_any()
-        clauses, notices = self._bind_clauses(tree)
+        clauses = self._bind_clauses(tree)
 
+        self._subqueries.refuse(stateful_calls(clauses), "calls that remember rows")
         plan = plan_stateful(plan, clauses, self._ids)
         if clauses.where is not None:
+            plan = self._subqueries.place(plan, [clauses.where])
             plan = Filter(child=plan, predicate=clauses.where)
+        plan = self._subqueries.place(plan, clauses.inside_groups())
         plan = plan_grouping(plan, clauses, self._ids)
+        self._queries.notices.extend(unpartitioned(plan))
         if clauses.generated is not None:
             # Below HAVING, which may look at what the generator makes.
             call, relation = clauses.generated.call, clauses.generated.relation
+            plan = self._subqueries.place(plan, [call])
             plan = Generate(child=plan, generator=call, relation=relation)
         if clauses.having is not None:
+            plan = self._subqueries.place(plan, [clauses.having])
             plan = Filter(child=plan, predicate=clauses.having)
+        plan = self._subqueries.place(plan, clauses.after_grouping())
+        plan = plan_analytic(plan, clauses, self._ids)
+        if clauses.qualify is not None:
+            plan = Filter(child=plan, predicate=clauses.qualify)
         plan = self._plan_output(plan, clauses, distinct=tree.args.get("distinct"))
-        return Built(self._plan_limit(plan, tree), notices)
+        return plan_limit(plan, tree, self._binder)
 
     # --- binding ----------------------------------------------------------------------------------
 
-    def _bind_clauses(self, tree: exp.Select) -> tuple[Clauses, list[Notice]]:
+    def _bind_clauses(self, tree: exp.Select) -> Clauses:
+        self._binder.named_windows = {
+            window.name.casefold(): window for window in tree.args.get("windows") or ()
+        }
         self._scope.aliases = self._named_keys(tree.args.get("group"))
         selected = bind_select_list(tree, self._binder)
         self._scope.aliases = {}
         items = selected.items
-        clauses = Clauses(items, selected.generated)
+        if self._queries.on_top:
+            self._queries.notices.extend(selected.notices)
+        clauses = Clauses(items, self._subqueries, selected.generated)
         where, having = tree.args.get("where"), tree.args.get("having")
+        qualify = tree.args.get("qualify")
         if where is not None:
             clauses.where = self._binder.bind_in("WHERE", where.this, Kind.STATEFUL)
         with self._problems.collect():
@@ -128,10 +135,12 @@ class _SelectBuilder:
         with self._aliases_visible(items), self._problems.collect():
             if having is not None:
                 clauses.having = self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+            if qualify is not None:
+                clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
         with self._aliases_visible(items, first=True), self._problems.collect():
             clauses.order = self._bind_order(tree.args.get("order"), items)
         self._problems.raise_if_any()
-        return clauses, selected.notices
+        return clauses
 
     def _named_keys(self, node: exp.Group | None) -> dict[str, Expr]:
         """Group keys that SELECT may use by name: `window.start` of `GROUP BY window(...)`."""
@@ -157,25 +166,32 @@ class _SelectBuilder:
     def _bind_group(self, node: exp.Group | None, items: Sequence[NamedExpr]) -> Grouping | None:
         if node is None:
             return None
-        for key in ("grouping_sets", "cube", "rollup", "totals", "all"):
+        for key in ("totals", "all"):
             if node.args.get(key):
-                raise refused(f"GROUP BY {key.upper().replace('_', ' ')}", node)
+                raise refused(f"GROUP BY {key.upper()}", node)
         grouping = Grouping()
+        elements: list[GroupElement] = []
         for element in node.expressions:
-            if isinstance(element, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-                raise refused(f"GROUP BY {type(element).__name__.upper()}", element)
-            key_expr = self._bind_group_key(element, items)
-            if not (isinstance(key_expr, Call) and key_expr.function.kind is Kind.STREAM_WINDOW):
-                grouping.keys.append(key_expr)
-            elif grouping.window is None:
-                grouping.window = key_expr
-            else:
-                raise fail(Code.INVALID_WINDOW, "a query may have one window only", key_expr.span)
+            elements.append(expand(element, lambda key: self._group_key(key, items, grouping)))
+        grouping.sets = combine(elements, node, lambda key: self._group_key(key, items, grouping))
         return grouping
+
+    def _group_key(
+        self, node: exp.Expr, items: Sequence[NamedExpr], grouping: Grouping
+    ) -> list[Expr]:
+        """Notes a key of the grouping; the window is not a key like any other."""
+        key = self._bind_group_key(node, items)
+        if isinstance(key, Call) and key.function.kind is Kind.STREAM_WINDOW:
+            if grouping.window is not None:
+                raise fail(Code.INVALID_WINDOW, "a query may have one window only", key.span)
+            grouping.window = key
+            return []
+        grouping.keys.append(key)
+        return [key]
 
     def _bind_group_key(self, node: exp.Expr, items: Sequence[NamedExpr]) -> Expr:
         """An expression, the number of a select item, or an alias where no column is called so."""
-        key = _by_number(node, items, "GROUP BY")
+        key = select_item(node, items, "GROUP BY")
         if key is None:
             with self._aliases_visible(items):
                 key = self._binder.bind_in("GROUP BY", node, Kind.STREAM_WINDOW, Kind.STATEFUL)
@@ -193,9 +209,9 @@ class _SelectBuilder:
         for ordered in node.expressions if node is not None else ():
             if isinstance(ordered.this, (exp.All, exp.Var)):
                 raise refused("ORDER BY ALL", ordered)
-            expr = _by_number(ordered.this, items, "ORDER BY")
+            expr = select_item(ordered.this, items, "ORDER BY")
             if expr is None:
-                expr = self._binder.bind_in("ORDER BY", ordered.this, *_ON_GROUPS)
+                expr = self._binder.bind_in("ORDER BY", ordered.this, *_ON_RESULT)
             keys.append(sort_key(ordered, expr))
         return keys
 
@@ -233,39 +249,10 @@ class _SelectBuilder:
             plan = Sort(child=plan, keys=tuple(keys))
         return plan
 
-    def _plan_limit(self, plan: Node, tree: exp.Select) -> Node:
-        limit, offset = tree.args.get("limit"), tree.args.get("offset")
-        if limit is None and offset is None:
-            return plan
-        count = self._row_count(limit, "LIMIT") if limit is not None else None
-        skipped = self._row_count(offset, "OFFSET") if offset is not None else 0
-        return Limit(child=plan, count=count, offset=skipped)
-
-    def _row_count(self, node: exp.Expr, clause: str) -> int:
-        value = node.expression if isinstance(node, (exp.Limit, exp.Offset)) else None
-        bound = self._binder.bind_in(clause, value) if value is not None else None
-        self._problems.raise_if_any()
-        if isinstance(bound, Literal) and isinstance(bound.value, int) and bound.value >= 0:
-            return bound.value
-        raise fail(Code.WRONG_TYPE, f"{clause} takes a whole number", span_of(node))
-
 
 _ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)
+_ON_RESULT = (*_ON_GROUPS, Kind.ANALYTIC)
 
 
 def _is_random(expr: Expr) -> bool:
     return any(isinstance(part, Call) and not part.function.deterministic for part in walk(expr))
-
-
-def _by_number(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr | None:
-    """`ORDER BY 2` means the second select item."""
-    if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
-        return None
-    number = int(node.name[:10])  # no select list is longer
-    if not 1 <= number <= len(items):
-        raise fail(
-            Code.UNKNOWN_COLUMN,
-            f"{clause} {number}: the select list has {len(items)} items",
-            span_of(node),
-        )
-    return items[number - 1].expr

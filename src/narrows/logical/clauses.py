@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from narrows.expressions import Call, Expr, SortKey, rewrite
+from narrows.expressions import Call, Expr, SortKey, rewrite, walk
 from narrows.logical.nodes import NamedExpr, as_call
+from narrows.logical.subqueries import WaitingSubqueries
+from narrows.sql.functions import Kind
 from narrows.sql.scope import Relation
 
 
@@ -20,6 +22,8 @@ class Grouping:
 
     keys: list[Expr] = field(default_factory=list)
     window: Call | None = None
+    sets: list[tuple[Expr, ...]] | None = None
+    """The sets of keys that groups are made by, where there are several: ROLLUP and the like."""
 
 
 @dataclass
@@ -33,10 +37,12 @@ class Generated:
 @dataclass
 class Clauses:
     items: list[NamedExpr]
+    subqueries: WaitingSubqueries
     generated: Generated | None = None
     where: Expr | None = None
     grouping: Grouping | None = None
     having: Expr | None = None
+    qualify: Expr | None = None
     order: list[SortKey] = field(default_factory=list)
 
     def expressions(self) -> Iterator[Expr]:
@@ -52,13 +58,24 @@ class Clauses:
 
     def after_grouping(self, items: bool = True) -> Iterator[Expr]:
         """Those that are evaluated on groups, when there are groups."""
-        if items:
-            yield from (item.expr for item in self.items)
+        found = [item.expr for item in self.items] if items else []
         if self.generated is not None:
-            yield self.generated.call
+            found.append(self.generated.call)
         if self.having is not None:
-            yield self.having
-        yield from (key.expr for key in self.order)
+            found.append(self.having)
+        if self.qualify is not None:
+            found.append(self.qualify)
+        found.extend(key.expr for key in self.order)
+        yield from found
+        for subquery in self.subqueries.used_by(found):
+            yield from subquery.operands
+
+    def inside_groups(self) -> Iterator[Expr]:
+        """Those that are evaluated on the rows of a group: its keys, and what aggregates fold."""
+        if self.grouping is not None:
+            yield from self.grouping.keys
+        for expr in self.after_grouping():
+            yield from (part for part in walk(expr) if _is_aggregate(part))
 
     def rewrite(self, change: Callable[[Expr], Expr | None]) -> None:
         """Replaces parts of every expression."""
@@ -68,6 +85,10 @@ class Clauses:
             self.grouping.keys = [rewrite(key, change) for key in self.grouping.keys]
             if self.grouping.window is not None:
                 self.grouping.window = as_call(rewrite(self.grouping.window, change))
+            if self.grouping.sets is not None:
+                self.grouping.sets = [
+                    tuple(rewrite(key, change) for key in keys) for keys in self.grouping.sets
+                ]
         self.rewrite_after_grouping(change)
 
     def rewrite_after_grouping(self, change: Callable[[Expr], Expr | None]) -> None:
@@ -76,4 +97,12 @@ class Clauses:
             self.generated.call = as_call(rewrite(self.generated.call, change))
         if self.having is not None:
             self.having = rewrite(self.having, change)
+        if self.qualify is not None:
+            self.qualify = rewrite(self.qualify, change)
         self.order = [key._replace(expr=rewrite(key.expr, change)) for key in self.order]
+        for subquery in self.subqueries.waiting.values():
+            subquery.rewrite(change)
+
+
+def _is_aggregate(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.kind is Kind.AGGREGATE

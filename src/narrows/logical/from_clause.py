@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
 from narrows.expressions import Call, Expr, columns_of
 from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node, default_name
+from narrows.logical.relational_nodes import OneRow
+from narrows.logical.results import rename_columns, result_relation
 from narrows.schema import UNKNOWN, Field, Struct, Unknown
 from narrows.sql.bind import Binder
-from narrows.sql.binding import Ids, name_of, refused, span_of
+from narrows.sql.binding import name_of, refused, span_of
 from narrows.sql.functions import Kind, operator
 from narrows.sql.functions.registry import Output
 from narrows.sql.scope import Merged, Name, Relation, Scope
 
-SourceFinder = Callable[[Name], Source]
-"""Finds a stream or table by name; raises when there is none."""
+if TYPE_CHECKING:
+    from narrows.logical.query import QueryPlanner
 
 _JOIN_KINDS = {
     ("", ""): JoinKind.INNER,
@@ -40,64 +43,70 @@ _JOIN_KINDS = {
 class FromPlanner:
     """Plans the FROM clause of one SELECT, filling its scope."""
 
-    def __init__(self, binder: Binder, ids: Ids, find_source: SourceFinder) -> None:
+    def __init__(self, binder: Binder, queries: QueryPlanner) -> None:
         self._binder = binder
         self._scope: Scope = binder.scope
-        self._ids = ids
-        self._find_source = find_source
+        self._ids = queries.ids
+        self._queries = queries
 
     def plan(self, tree: exp.Select) -> Node:
         clause = tree.args.get("from_")
-        if clause is None:
-            raise fail(
-                Code.NOT_SUPPORTED,
-                "a query without FROM cannot be planned yet",
-                span_of(tree),
-                "add `FROM` and a stream or table",
-            )
-        plan: Node = self._source(clause.this)
+        plan: Node = OneRow() if clause is None else self._item(clause.this)
         for join in tree.args.get("joins") or ():
             plan = self._join(plan, join)
         for lateral in tree.args.get("laterals") or ():
             plan = self._lateral_view(plan, lateral)
         return plan
 
-    # --- sources ----------------------------------------------------------------------------------
+    # --- what may stand in FROM -------------------------------------------------------------------
 
-    def _source(self, node: exp.Expr) -> DataSource:
-        source, name = self._named_source(node)
+    def _item(self, node: exp.Expr) -> Node:
+        """A source, a common table expression, a query in brackets, or joins in brackets."""
+        match node:
+            case exp.Subquery(this=exp.Table() as table) if not node.args.get("alias"):
+                plan = self._item(_without_joins(table))
+                for join in (*(table.args.get("joins") or ()), *(node.args.get("joins") or ())):
+                    plan = self._join(plan, join)
+                return plan
+            case exp.Subquery() | exp.Values() if not node.args.get("joins"):
+                return self._derived(self._queries.derived().plan(node), node)
+            case exp.Table() if not node.args.get("joins"):
+                return self._table(node)
+            case exp.Lateral():
+                raise refused("LATERAL in FROM", node)
+            case _:
+                raise refused(f"{type(node).__name__.upper()} with these clauses in FROM", node)
+
+    def _table(self, node: exp.Table) -> Node:
+        name = _table_name(node)
+        plan = self._queries.use_table(name)
+        if plan is not None:
+            return self._derived(plan, node, name)
+        source = self._queries.find_source(name)
         alias = node.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            raise refused("column aliases in FROM", node)
         shown = alias.name if alias is not None and alias.name else source.name
         relation = Relation(self._ids.new(), shown, source.schema, is_source=True)
+        read = DataSource(source=source, relation=relation)
+        if alias is not None and alias.columns:
+            return self._derived(self._queries.renamed(read), node)
         self._scope.add(relation, name.span)
-        return DataSource(source=source, relation=relation)
+        return read
 
-    def _named_source(self, node: exp.Expr) -> tuple[Source, Name]:
-        if isinstance(node, exp.Subquery):
-            raise refused("subqueries in FROM", node)
-        if not isinstance(node, exp.Table):
-            raise refused(f"{type(node).__name__.upper()} in FROM", node)
-        if isinstance(node.this, exp.Anonymous):
-            raise refused("table functions", node)
-        for key, value in node.args.items():
-            if value and key not in ("this", "alias", "db", "catalog"):
-                raise refused(f"{key.strip('_').upper()} after a source name", node)
-        if node.args.get("db") or not isinstance(node.this, exp.Identifier):
-            raise fail(
-                Code.UNKNOWN_SOURCE,
-                f"`{node.sql()}` not found: names of streams and tables have one part",
-                span_of(node),
-            )
-        name = name_of(node.this)
-        return self._find_source(name), name
+    def _derived(self, plan: Node, node: exp.Expr, name: Name | None = None) -> Node:
+        """Brings the result of a query into scope, under its alias."""
+        alias = node.args.get("alias")
+        shown = alias.name if alias is not None and alias.name else name.text if name else None
+        relation = replace(result_relation(plan), name=shown)
+        columns = [name_of(column) for column in alias.columns] if alias is not None else []
+        if columns:
+            relation = rename_columns(relation, columns)
+        self._scope.add(relation, name.span if name is not None else span_of(node))
+        return plan
 
     # --- joins ------------------------------------------------------------------------------------
 
     def _join(self, left: Node, node: exp.Join) -> Node:
         for key in (
-            "method",
             "global_",
             "hint",
             "match_condition",
@@ -106,48 +115,48 @@ class FromPlanner:
             "pivots",
         ):
             if node.args.get(key):
-                what = node.args[key] if key == "method" else key.strip("_").upper()
-                raise refused(f"{what} joins", node)
+                raise refused(f"{key.strip('_').upper()} joins", node)
         side, word = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         kind = _JOIN_KINDS.get((side.upper(), word.upper()))
         if kind is None:
             raise refused(f"{side} {word} joins".strip(), node)
         left_relations = list(self._scope.relations)
-        right = self._source(node.this)
-        on, using = node.args.get("on"), node.args.get("using")
+        merged_before = dict(self._scope.merged)
+        right = self._item(node.this)
+        right_relations = self._scope.relations[len(left_relations) :]
+        sides = (Scope(left_relations, merged_before), Scope(right_relations))
+        on, using = node.args.get("on"), [name_of(name) for name in node.args.get("using") or ()]
+        method = str(node.args.get("method") or "").upper()
+        if method == "NATURAL":
+            using = _common_names(*sides)
+        elif method:
+            raise refused(f"{method} joins", node)
         condition: Expr | None = None
         if using:
-            condition = self._using(left_relations, right.relation, using, kind)
+            condition = self._using(*sides, using, kind)
         elif on is not None:
             condition = self._binder.bind_in("ON", on)
         elif kind is JoinKind.INNER:
             kind = JoinKind.CROSS
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            self._scope.relations.remove(right.relation)
+            del self._scope.relations[len(left_relations) :]
         if condition is None and kind is not JoinKind.CROSS:
             raise fail(Code.SYNTAX_ERROR, f"a {kind.value} join needs ON or USING", span_of(node))
         return Join(kind=kind, left=left, right=right, condition=condition)
 
-    def _using(
-        self, left: Sequence[Relation], right: Relation, using: Sequence[exp.Expr], kind: JoinKind
-    ) -> Expr:
+    def _using(self, left: Scope, right: Scope, using: Sequence[Name], kind: JoinKind) -> Expr:
         """Equality of the named columns, which are one column from here on."""
-        left_scope = Scope(list(left), dict(self._scope.merged))
-        right_scope = Scope([right])
         equalities: list[Expr] = []
-        for node in using:
-            name = name_of(node)
-            mine, _ = left_scope.resolve([name])
-            other, _ = right_scope.resolve([name])
+        for name in using:
+            mine, _ = left.resolve([name])
+            other, _ = right.resolve([name])
             equalities.append(self._binder.call(operator("="), (mine, other), name.span))
-            before = self._scope.merged.get(name.text.casefold())
-            merged = (
-                before.relations
-                if before is not None
-                else {c.id.relation for c in columns_of(mine)}
-            )
+            before = left.merged.get(name.text.casefold())
+            merged = set(before.relations) if before is not None else _relations(mine)
             self._scope.merged[name.text.casefold()] = Merged(
-                default_name(mine), self._merged(mine, other, kind), frozenset((*merged, right.id))
+                default_name(mine),
+                self._merged(mine, other, kind),
+                frozenset(merged | _relations(other)),
             )
         if len(equalities) == 1:
             return equalities[0]
@@ -188,6 +197,41 @@ class FromPlanner:
             relation=relation,
             outer=bool(node.args.get("outer")),
         )
+
+
+def _table_name(node: exp.Table) -> Name:
+    if isinstance(node.this, exp.Anonymous):
+        raise refused("table functions", node)
+    for key, value in node.args.items():
+        if value and key not in ("this", "alias", "db", "catalog"):
+            raise refused(f"{key.strip('_').upper()} after a source name", node)
+    if node.args.get("db") or not isinstance(node.this, exp.Identifier):
+        raise fail(
+            Code.UNKNOWN_SOURCE,
+            f"`{node.sql()}` not found: names of streams and tables have one part",
+            span_of(node),
+        )
+    return name_of(node.this)
+
+
+def _without_joins(table: exp.Table) -> exp.Table:
+    return exp.Table(**{key: value for key, value in table.args.items() if key != "joins"})
+
+
+def _relations(expr: Expr) -> set[int]:
+    return {column.id.relation for column in columns_of(expr)}
+
+
+def _common_names(left: Scope, right: Scope) -> list[Name]:
+    """The columns that NATURAL JOIN joins by: those that both sides have, once each."""
+    theirs = {name.casefold() for relation in right.relations for name in relation.schema.names}
+    mine = {
+        name.casefold(): Name(name, None)
+        for relation in reversed(left.relations)
+        for name in reversed(relation.schema.names)
+        if name.casefold() in theirs
+    }
+    return list(reversed(mine.values()))
 
 
 def generated_relation(

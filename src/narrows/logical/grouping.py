@@ -12,13 +12,15 @@ from narrows.expression_text import expression_text
 from narrows.expressions import Call, Column, Expr, Literal, columns_of, walk
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
-from narrows.schema import BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
+from narrows.logical.walk import topological
+from narrows.schema import BIGINT, BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
 from narrows.sql.binding import Ids
 from narrows.sql.functions import Kind
-from narrows.sql.functions.registry import WindowArgument
+from narrows.sql.functions.registry import WindowArgument, WindowKind
 from narrows.sql.scope import Relation
 
-_WINDOW_COLUMNS = Struct((Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP)))
+_BOUNDS = (Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP))
+_NUMBER = Field("window_number", BIGINT)
 
 
 def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
@@ -75,27 +77,37 @@ def _aggregation(
     named_keys = tuple(NamedExpr(default_name(key), key) for key in keys)
     named_calls = tuple(NamedExpr(expression_text(call), call) for call in aggregates)
     relation = relation_of(ids.new(), None, (*named_keys, *named_calls))
+    sets = None
+    if clauses.grouping is not None and clauses.grouping.sets is not None:
+        sets = tuple(
+            tuple(sorted({keys.index(key) for key in chosen})) for chosen in clauses.grouping.sets
+        )
+    made = {part.id for node in topological(plan) if (part := getattr(node, "relation", None))}
     computed: dict[Expr, Column] = dict(zip((*keys, *aggregates), relation.columns, strict=True))
     clauses.rewrite_after_grouping(computed.get)
     generated = [clauses.generated.relation.id] if clauses.generated is not None else []
-    _refuse_ungrouped(clauses, {relation.id, *generated})
-    return Aggregation(child=plan, keys=named_keys, calls=named_calls, relation=relation)
+    # Columns of the query around a subquery are constants here.
+    _refuse_ungrouped(clauses, made - {relation.id, *generated})
+    return Aggregation(child=plan, keys=named_keys, calls=named_calls, relation=relation, sets=sets)
 
 
-def _refuse_ungrouped(clauses: Clauses, allowed: set[int]) -> None:
+def _refuse_ungrouped(clauses: Clauses, ungrouped: set[int]) -> None:
+    found = list(clauses.after_grouping())
+    used = [column for expr in found for column in columns_of(expr)]
+    for subquery in clauses.subqueries.used_by(found):
+        used.extend(subquery.outer_columns())
     problems = []
-    for expr in clauses.after_grouping():
-        for column in columns_of(expr):
-            if column.id.relation not in allowed:
-                text = expression_text(column)
-                problems.append(
-                    Problem(
-                        Code.NOT_GROUPED,
-                        f"column `{text}` is neither in GROUP BY nor inside an aggregate",
-                        column.span,
-                        f"add it to GROUP BY, or write `any_value({text})`",
-                    )
+    for column in used:
+        if column.id.relation in ungrouped:
+            text = expression_text(column)
+            problems.append(
+                Problem(
+                    Code.NOT_GROUPED,
+                    f"column `{text}` is neither in GROUP BY nor inside an aggregate",
+                    column.span,
+                    f"add it to GROUP BY, or write `any_value({text})`",
                 )
+            )
     if problems:
         raise NarrowsError(*dict.fromkeys(problems))
 
@@ -106,7 +118,12 @@ def _refuse_ungrouped(clauses: Clauses, allowed: set[int]) -> None:
 def _window_node(plan: Node, grouping: Grouping, ids: Ids) -> Window:
     assert grouping.window is not None
     _check_arguments(grouping.window)
-    relation = Relation(ids.new(), None, _WINDOW_COLUMNS)
+    # Rows alone cut these windows, so two of them may begin and end at the same time.
+    numbered = not grouping.window.function.cuts_by_time and (
+        grouping.window.function.window_kind is not WindowKind.SESSION
+    )
+    columns = Struct((*_BOUNDS, _NUMBER) if numbered else _BOUNDS)
+    relation = Relation(ids.new(), None, columns)
     return Window(child=plan, window=grouping.window, keys=tuple(grouping.keys), relation=relation)
 
 
@@ -129,6 +146,16 @@ def _check_arguments(window: Call) -> None:
                 Code.INVALID_WINDOW,
                 f"`{window.function.name}` takes {kind.value}, not `{expression_text(arg)}`",
                 arg.span or window.span,
+            )
+    if window.function.window_kind is WindowKind.HOPPING:
+        _, size, hop = (arg.value for arg in window.args if isinstance(arg, Literal))
+        if isinstance(size, int) and isinstance(hop, int) and hop > size:
+            raise fail(
+                Code.INVALID_WINDOW,
+                f"`{window.function.name}` hops {hop}, further than its size of {size}:"
+                " rows in between would be in no window",
+                window.args[2].span or window.span,
+                "the hop is at most the size",
             )
 
 

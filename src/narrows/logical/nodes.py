@@ -16,11 +16,11 @@ from enum import Enum
 from typing import NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
-from narrows.demand import ALL, Demand, Fields, count_demanded_leaves
-from narrows.demand_text import row_parts
+from narrows.demand import ALL, Demand, Fields
+from narrows.demand_text import leaves_text, row_parts
 from narrows.expression_text import expression_text, sort_key_text
 from narrows.expressions import Call, Column, Expr, FieldAccess, SortKey
-from narrows.schema import Field, Struct, count_leaves
+from narrows.schema import Field, Struct
 from narrows.sql.scope import Relation
 
 
@@ -63,6 +63,11 @@ class Node:
     def outputs(self) -> Sequence[Column]:
         """The columns that the node hands up."""
         return [column for child in self.children for column in child.outputs]
+
+    @property
+    def explained(self) -> tuple[Node, ...]:
+        """What EXPLAIN shows below the node."""
+        return self.children
 
     def info(self) -> Info:
         return {}
@@ -116,10 +121,12 @@ class Decoded(Node):
         if self.source.shared:
             info["schema"] = Listing(row_parts(ALL, schema), ", ")
             info["shared_required_schema"] = needed
-        leaves = count_demanded_leaves(schema, self.decode_projection)
-        info["decodes"] = f"{leaves} of {count_leaves(schema)} leaves"
+        info["decodes"] = leaves_text(self.decode_projection, schema)
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
+        copy = self.source.options.get("projection")
+        if copy is not None:
+            info["projection"] = str(copy)
         return info
 
 
@@ -311,7 +318,8 @@ class StatefulFunction(UnaryNode):
 class Window(UnaryNode):
     """Cuts a stream into windows, by a stream-window function of GROUP BY.
 
-    `keys` are the group keys beside the window. The node adds the window's bounds to the row.
+    `keys` are the group keys beside the window. The node adds the window's bounds to the row and,
+    where two windows may have the same bounds, the window's number.
     """
 
     window: Call
@@ -339,11 +347,16 @@ class Window(UnaryNode):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Aggregation(UnaryNode):
-    """Groups rows by keys and folds each group; outputs the keys, then the calls."""
+    """Groups rows by keys and folds each group; outputs the keys, then the calls.
+
+    With `sets` (ROLLUP, CUBE, GROUPING SETS), rows are grouped once by each set of keys, given by
+    their places; the keys that a set leaves out are NULL in its groups.
+    """
 
     keys: tuple[NamedExpr, ...]
     calls: tuple[NamedExpr, ...]
     relation: Relation
+    sets: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -365,6 +378,11 @@ class Aggregation(UnaryNode):
         info = {}
         if self.keys:
             info["keys"] = Listing([expression_text(expr) for _, expr in self.keys])
+        if self.sets is not None:
+            info["sets"] = Listing(
+                [f"({', '.join(self.keys[place].name for place in keys)})" for keys in self.sets],
+                ", ",
+            )
         if self.calls:
             info["calls"] = Listing([expression_text(expr) for _, expr in self.calls])
         return info

@@ -45,9 +45,19 @@ from narrows.logical.nodes import (
     Tail,
     Window,
 )
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    OneRow,
+    SetOperation,
+    Subquery,
+    Union,
+    Values,
+)
 from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.schema import Array, Struct, Unknown, is_nested
+from narrows.sql.binding import SubqueryKind
 from narrows.sql.functions.looks import access, whole
 
 
@@ -128,15 +138,28 @@ class _Collector:
                     self.look(key, ALL)
                 for ordinal, (_, call) in enumerate(calls, start=len(keys)):
                     self.look(call, self._wanted(relation.id, ordinal))
-            case StatefulFunction(calls=calls, relation=relation):
+            case (
+                StatefulFunction(calls=calls, relation=relation)
+                | Analytic(calls=calls, relation=relation)
+            ):
                 for ordinal, call in enumerate(calls):
                     self.look(call, self._wanted(relation.id, ordinal))
             case Generate(generator=call, relation=relation):
                 self._generate(call, relation.id, len(relation.schema))
-            case DataSink(child=child) | Distinct(child=child):
-                # Both consume whole rows: a sink writes them, DISTINCT compares them.
-                for column in child.outputs:
-                    self.want(column, ALL)
+            case Union(inputs=inputs, relation=relation):
+                for ordinal in range(len(relation.schema)):
+                    wanted = self._wanted(relation.id, ordinal)
+                    for branch in inputs:
+                        self.look(branch.outputs[ordinal], wanted)
+            case Subquery():
+                self._subquery(node)
+            case DataSink() | Distinct() | SetOperation():
+                # All consume whole rows: a sink writes them, the others compare them.
+                for child in node.children:
+                    for column in child.outputs:
+                        self.want(column, ALL)
+            case Keep() | OneRow() | Values():
+                pass  # hands on what is wanted of it, or has nothing below
             case Filter() | Join() | Window() | Sort() | Limit() | Tail():
                 for expr in node.expressions:
                     self.look(expr, ALL)
@@ -147,6 +170,17 @@ class _Collector:
                 for child in node.children:
                     for column in child.outputs:
                         self.want(column, ALL)
+
+    def _subquery(self, node: Subquery) -> None:
+        wanted = self._wanted(node.relation.id, 0)
+        match node.kind:
+            case SubqueryKind.SCALAR:
+                self.look(node.subplan.outputs[0], wanted)
+            case SubqueryKind.IN if wanted is not NOTHING:
+                for expr in (*node.operands, *node.subplan.outputs):
+                    self.look(expr, ALL)
+            case _:
+                pass  # EXISTS looks at no column: there is a row, or there is none
 
     def _wanted(self, relation: int, ordinal: int) -> Demand:
         return self.found.column(ColumnId(relation, ordinal))

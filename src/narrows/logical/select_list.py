@@ -19,7 +19,13 @@ from narrows.sql.binding import name_of, refused
 from narrows.sql.functions import Kind
 from narrows.sql.scope import Name, Relation, Scope
 
-_ALLOWED = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND, Kind.GENERATOR)
+_ALLOWED = (
+    Kind.AGGREGATE,
+    Kind.ANALYTIC,
+    Kind.STATEFUL,
+    Kind.WINDOW_BOUND,
+    Kind.GENERATOR,
+)
 
 
 @dataclass
@@ -165,7 +171,7 @@ def _columns(
         return [*merged, *rest]
     relation = scope.find_relation(qualifier[0].text) if len(qualifier) == 1 else None
     if relation is not None:
-        if not excepted:
+        if not excepted and relation.is_source:
             notices.append(_star_notice(f"{relation.name}.*", relation))
         return _columns_of(relation)
     base, fields = scope.resolve(qualifier)

@@ -7,7 +7,9 @@ computed once; a call inside a call is computed in a node below.
 
 from __future__ import annotations
 
-from narrows.expressions import Call, Column, Expr, rewrite, walk
+from narrows.errors import Code, fail
+from narrows.expression_text import expression_text
+from narrows.expressions import Call, Column, Expr, Literal, rewrite, walk
 from narrows.logical.clauses import Clauses
 from narrows.logical.nodes import (
     NamedExpr,
@@ -17,14 +19,16 @@ from narrows.logical.nodes import (
     default_name,
     relation_of,
 )
+from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.binding import Ids
 from narrows.sql.functions import Kind
+from narrows.sql.functions.registry import RowArgument
 
 
 def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
-    found = dict.fromkeys(
-        part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
-    )
+    found = stateful_calls(clauses)
+    for call in found:
+        _check_arguments(as_call(call))
     levels: dict[int, int] = {}
     by_level: dict[int, list[Call]] = {}
     for call in found:
@@ -44,6 +48,33 @@ def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     if computed:
         clauses.rewrite(computed.get)
     return plan
+
+
+def stateful_calls(clauses: Clauses) -> dict[Expr, None]:
+    return dict.fromkeys(
+        part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
+    )
+
+
+def _check_arguments(call: Call) -> None:
+    """What is the same for all rows must be known when the query is planned."""
+    for arg, takes in zip(call.args, call.function.row_arguments(len(call.args)), strict=True):
+        value = arg.value if isinstance(arg, Literal) else None
+        match takes:
+            case RowArgument.COUNT:
+                fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
+            case RowArgument.FLAG:
+                fits = isinstance(value, bool)
+            case RowArgument.CONDITION:
+                fits = arg.dtype in (BOOLEAN, UNKNOWN)
+            case RowArgument.VALUE:
+                fits = True
+        if not fits:
+            raise fail(
+                Code.WRONG_TYPE,
+                f"`{call.function.name}` takes {takes.value}, not `{expression_text(arg)}`",
+                arg.span or call.span,
+            )
 
 
 def _is_stateful(expr: Expr) -> bool:

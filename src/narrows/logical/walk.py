@@ -8,7 +8,11 @@ from narrows.logical.nodes import DataSource, Node
 
 
 def topological(root: Node) -> list[Node]:
-    """Every node once, each before its children, also where two share a child."""
+    """Every node once, each before its children, also where two share a child.
+
+    Of a node's children, later ones go first with all that is below them: a subquery (the second
+    child) may look at columns of the rows that it is asked about (the first).
+    """
     order: list[Node] = []
     seen: set[int] = set()
     pending: list[tuple[Node, bool]] = [(root, False)]
@@ -19,7 +23,7 @@ def topological(root: Node) -> list[Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             pending.append((node, True))
-            pending.extend((child, False) for child in node.children)
+            pending.extend((child, False) for child in reversed(node.children))
     order.reverse()
     return order
 

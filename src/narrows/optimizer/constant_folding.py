@@ -3,8 +3,9 @@
 Before:  Project fields=[items[1 + 1]->x], Filter predicate=[a > 1 AND true]
 After:   Project fields=[items[2]->x],     Filter predicate=[a > 1]
 
-Recognises: integer `+`, `-`, `*` and comparisons of integers; AND, OR and NOT with TRUE or FALSE
-among their arguments; CASE whose condition is known; a filter on TRUE.
+Recognises: integer `+`, `-`, `*` and comparisons of integers; a date plus or minus an interval of
+whole years, months or days (a bound that a reader can then test by itself); AND, OR and NOT with
+TRUE or FALSE among their arguments; CASE whose condition is known; a filter on TRUE.
 
 Refuses: whatever could differ from Spark in any setting. Integer results outside INT (Spark's
 literals are INT, and overflow depends on ANSI mode), division, decimals, NULLs, strings, a CASE
@@ -17,14 +18,16 @@ Runs first, because an index that becomes constant prunes more, and so does a br
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable
+from datetime import date, timedelta
 
 from narrows.expressions import Call, Cast, Expr, Literal
 from narrows.logical.nodes import Aggregation, Filter, Node, Sort
 from narrows.logical.walk import transform_up
 from narrows.schema import BOOLEAN, INT, VOID, Unknown
 from narrows.sql.functions import operator
-from narrows.sql.literals import literal
+from narrows.sql.literals import Interval, date_literal, literal
 
 _INT_RANGE = range(-(2**31), 2**31)
 
@@ -96,6 +99,9 @@ def _fold_call(call: Call) -> Expr:
 
 
 def _fold_integers(call: Call) -> Expr:
+    moved = _fold_date(call)
+    if moved is not None:
+        return moved
     a, b = (_int_value(arg) for arg in call.args)
     if a is None or b is None:
         return call
@@ -104,6 +110,23 @@ def _fold_integers(call: Call) -> Expr:
         return literal(compare(a, b))
     result = _FOLDED_ARITHMETIC[call.function](a, b)
     return literal(result) if result in _INT_RANGE else call
+
+
+def _fold_date(call: Call) -> Expr | None:
+    """`DATE '1998-12-01' - INTERVAL '90' DAY`, if there is such a day."""
+    sign = {operator("+"): 1, operator("-"): -1}.get(call.function)
+    if sign is None or len(call.args) != 2:
+        return None
+    start, span = (arg.value if isinstance(arg, Literal) else None for arg in call.args)
+    if not (isinstance(start, date) and isinstance(span, Interval)):
+        return None
+    months = start.year * 12 + start.month - 1 + sign * span.months
+    year, month = months // 12, months % 12 + 1
+    try:
+        day = min(start.day, monthrange(year, month)[1])  # a month later than the 31st: its end
+        return date_literal(date(year, month, day) + timedelta(days=sign * span.days))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _fold_connector(call: Call, absorbing: bool) -> Expr:

@@ -11,12 +11,20 @@ Recognises, below a Filter, and moves there what may move, conjunct by conjunct:
 * Filter: both become one.
 * Project: names are replaced by what they stand for.
 * Join: a conjunct that looks at one side only goes to that side, unless that side may be padded
-  with NULLs (the right side of a LEFT JOIN); then it must see the padded rows, and stays.
-* Aggregation: a conjunct on group keys alone drops whole groups.
+  with NULLs (the right side of a LEFT JOIN); then it must see the padded rows, and stays. One that
+  looks at both sides becomes a condition of an inner join, so `FROM a, b WHERE a.k = b.k` is one.
+* Aggregation: a conjunct on group keys alone drops whole groups; with grouping sets, the keys that
+  are in every set.
+* Union, INTERSECT, EXCEPT: into every input.
+* Analytic: a conjunct on columns by which every call partitions drops whole partitions.
+* Subquery: a conjunct that does not look at the subquery's answer.
 * Window, if a row's own time tells its windows (tumbling, hopping): a conjunct that does not look
   at the window's bounds. All other windows depend on which rows there are.
 * Generate: a conjunct that does not look at the generated columns.
 * Sort, Distinct: anything.
+
+And in the condition of a join: what looks at one side only filters that side, if a row that fails
+it cannot turn up in the result all the same (as the left rows of a LEFT JOIN do).
 
 Refuses: conjuncts that are not deterministic; everything below a Limit (it would let other rows in)
 and below a StatefulFunction (what a row remembers must not depend on which rows are shown).
@@ -29,30 +37,25 @@ Runs before pruning: a predicate that moves below an aggregation takes its colum
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
-from narrows.expressions import Call, Column, ColumnId, Expr, columns_of, rewrite, walk
+from narrows.expressions import Column, ColumnId, Expr, columns_of, rewrite
 from narrows.logical.nodes import (
     Aggregation,
     Distinct,
     Filter,
     Generate,
     Join,
-    JoinKind,
     Node,
     Project,
     Sort,
     UnaryNode,
     Window,
 )
+from narrows.logical.relational_nodes import Analytic, Keep, SetOperation, Subquery, Union
 from narrows.logical.walk import transform_up
-from narrows.sql.functions import operator
-
-_AND = operator("and")
-
-_LEFT_IS_KEPT = {JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI}
-"""Joins that never pad the left side with NULLs."""
-_RIGHT_IS_KEPT = {JoinKind.INNER, JoinKind.CROSS, JoinKind.RIGHT}
+from narrows.optimizer.conjuncts import conjunction, is_deterministic, split, with_filter
+from narrows.optimizer.join_conditions import into_join, out_of_condition
 
 
 class PredicatePushdown:
@@ -64,6 +67,8 @@ class PredicatePushdown:
 
 
 def _push(node: Node) -> Node | None:
+    if isinstance(node, Join):
+        return out_of_condition(node)
     if not isinstance(node, Filter):
         return None
     conjuncts = split(node.predicate)
@@ -73,15 +78,21 @@ def _push(node: Node) -> Node | None:
         case Project() as project:
             return _through_project(conjuncts, project)
         case Join() as join:
-            return _into_join(conjuncts, join)
+            return into_join(conjuncts, join)
         case Aggregation() as aggregation:
             return _below_aggregation(conjuncts, aggregation)
         case Window(window=call) as window if call.function.cuts_by_time:
             return _below(conjuncts, window, _ids(window.child))
         case Generate() as generate:
             return _below(conjuncts, generate, _ids(generate.child))
-        case Sort() | Distinct() as unary:
+        case Sort() | Distinct() | Keep() as unary:
             return _below(conjuncts, unary, _ids(unary.child))
+        case Analytic() as analytic:
+            return _below(conjuncts, analytic, _partition_columns(analytic))
+        case Subquery() as subquery:
+            return _below_subquery(conjuncts, subquery)
+        case Union() | SetOperation() as combined:
+            return _into_inputs(conjuncts, combined)
         case _:
             return None
 
@@ -113,7 +124,14 @@ def _below_aggregation(conjuncts: Sequence[Expr], aggregation: Aggregation) -> N
     meaning = {
         ColumnId(aggregation.relation.id, ordinal): expr
         for ordinal, (_, expr) in enumerate(aggregation.keys)
+        if aggregation.sets is None or all(ordinal in chosen for chosen in aggregation.sets)
     }
+    window = aggregation.child
+    if isinstance(window, Window):
+        # What cannot pass the window stays above: between the window and its aggregation there is
+        # nothing to be gained, and the two could no longer become one.
+        below = _ids(window.child) if window.window.function.cuts_by_time else ()
+        meaning = {key: expr for key, expr in meaning.items() if _uses_only(expr, below)}
     return _substituted(conjuncts, aggregation, meaning)
 
 
@@ -123,62 +141,44 @@ def _substituted(
     moving, staying = _divide(conjuncts, meaning.keys())
     if not moving:
         return None
-
-    def spelled_out(expr: Expr) -> Expr | None:
-        return meaning.get(expr.id) if isinstance(expr, Column) else None
-
-    below = [rewrite(conjunct, spelled_out) for conjunct in moving]
+    below = [_spelled_out(conjunct, meaning) for conjunct in moving]
     pushed = node.with_children([Filter(child=node.child, predicate=conjunction(below))])
     return with_filter(pushed, staying)
 
 
-def _into_join(conjuncts: Sequence[Expr], join: Join) -> Node | None:
-    left_ids, right_ids = _ids(join.left), _ids(join.right)
-    left: list[Expr] = []
-    right: list[Expr] = []
-    staying: list[Expr] = []
-    for conjunct in conjuncts:
-        used = {column.id for column in columns_of(conjunct)}
-        if not used or not is_deterministic(conjunct):
-            staying.append(conjunct)
-        elif used <= left_ids and join.kind in _LEFT_IS_KEPT:
-            left.append(conjunct)
-        elif used <= right_ids and join.kind in _RIGHT_IS_KEPT:
-            right.append(conjunct)
-        else:
-            staying.append(conjunct)
-    if not left and not right:
+def _spelled_out(expr: Expr, meaning: Mapping[ColumnId, Expr]) -> Expr:
+    return rewrite(expr, lambda part: meaning.get(part.id) if isinstance(part, Column) else None)
+
+
+def _below_subquery(conjuncts: Sequence[Expr], subquery: Subquery) -> Node | None:
+    moving, staying = _divide(conjuncts, _ids(subquery.child))
+    if not moving:
         return None
-    pushed = join.with_children([with_filter(join.left, left), with_filter(join.right, right)])
-    return with_filter(pushed, staying)
+    child = Filter(child=subquery.child, predicate=conjunction(moving))
+    return with_filter(subquery.with_children([child, subquery.subplan]), staying)
 
 
-# --- conjuncts ------------------------------------------------------------------------------------
+def _into_inputs(conjuncts: Sequence[Expr], node: Union | SetOperation) -> Node | None:
+    moving, staying = _divide(conjuncts, {column.id for column in node.outputs})
+    if not moving:
+        return None
+    used = {column.id.ordinal for conjunct in moving for column in columns_of(conjunct)}
+    inputs = []
+    for branch in node.children:
+        if any(node.outputs[i].dtype != branch.outputs[i].dtype for i in used):
+            return None  # the sides were brought to a common type, which the test may tell
+        meaning = {ColumnId(node.relation.id, i): branch.outputs[i] for i in used}
+        below = [_spelled_out(conjunct, meaning) for conjunct in moving]
+        inputs.append(with_filter(branch, below))
+    return with_filter(node.with_children(inputs), staying)
 
 
-def split(predicate: Expr) -> list[Expr]:
-    """`a AND b AND c` as its parts."""
-    if isinstance(predicate, Call) and predicate.function == _AND:
-        return [part for arg in predicate.args for part in split(arg)]
-    return [predicate]
-
-
-def conjunction(conjuncts: Sequence[Expr]) -> Expr:
-    if len(conjuncts) == 1:
-        return conjuncts[0]
-    return Call(function=_AND, args=tuple(conjuncts), dtype=_AND.result(conjuncts))
-
-
-def with_filter(node: Node, conjuncts: Sequence[Expr], kind: type[Filter] = Filter) -> Node:
-    return kind(child=node, predicate=conjunction(conjuncts)) if conjuncts else node
-
-
-def is_deterministic(expr: Expr) -> bool:
-    return all(
-        part.function.deterministic and part.function.known
-        for part in walk(expr)
-        if isinstance(part, Call)
-    )
+def _partition_columns(analytic: Analytic) -> set[ColumnId]:
+    """The columns by which every call partitions: rows of a partition agree in them."""
+    found = [
+        {key.id for key in call.partition_by if isinstance(key, Column)} for call in analytic.calls
+    ]
+    return set.intersection(*found)
 
 
 def _divide(

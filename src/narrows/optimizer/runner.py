@@ -13,8 +13,10 @@ from time import perf_counter
 
 from narrows.logical.nodes import Node
 from narrows.optimizer.constant_folding import ConstantFolding
+from narrows.optimizer.covering_projection import CoveringProjection
 from narrows.optimizer.list_element_pruning import ListElementPruning
 from narrows.optimizer.predicate_pushdown import PredicatePushdown
+from narrows.optimizer.projection_pushdown import ProjectionPushdown
 from narrows.optimizer.rule import Rule
 from narrows.optimizer.struct_field_pruning import StructFieldPruning
 from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
@@ -22,6 +24,7 @@ from narrows.physical.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
 from narrows.physical.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.streaming_encoder_rewrite import StreamingEncoderRewrite
 
 LOGICAL_RULES: tuple[Rule, ...] = (
@@ -30,9 +33,12 @@ LOGICAL_RULES: tuple[Rule, ...] = (
     TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
     StructFieldPruning(),
     ListElementPruning(),
+    CoveringProjection(),  # after pruning: it must cover what is decoded
+    ProjectionPushdown(),  # last: what is not decoded need not be dropped
 )
 
 PHYSICAL_RULES: tuple[Rule, ...] = (
+    StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
     FilterIntoDecoder(),  # the reader drops rows before they are shipped
     StreamingEncoderRewrite(),  # before the next: it delays into encoders right above a projection
     ByIndexProjectionIntoEncoderRewrite(),
@@ -43,6 +49,8 @@ PRUNING: frozenset[str] = frozenset(
         "TopLevelColumnPruning",
         "StructFieldPruning",
         "ListElementPruning",
+        "CoveringProjection",
+        "ProjectionPushdown",
         "FilterIntoDecoder",
     }
 )

@@ -33,6 +33,7 @@ from narrows.codecs.encoder import encoder_spec
 from narrows.codecs.fragment import Fragment, FragmentField
 from narrows.expressions import columns_of
 from narrows.logical.nodes import DataSink, Filter, Generate, Join, Limit, Node, Sort
+from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
 from narrows.notices import Notice
@@ -41,11 +42,11 @@ from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
     PhysicalProject,
-    Shipping,
+    PhysicalReader,
 )
 from narrows.physical.paths import source_path
 
-_HANDS_ON_ROWS = (Filter, Join, Generate, Sort, Limit)
+_HANDS_ON_ROWS = (Filter, Join, Generate, Keep, Sort, Limit)
 """Operators through which a fragment travels with its row."""
 
 
@@ -70,7 +71,7 @@ class ByIndexProjectionIntoEncoderRewrite:
                 case PhysicalEncoder(child=PhysicalProject(relation=relation)):
                     columns = passing.get(relation.id)
                     return None if columns is None else replace(node, by_index_projection=columns)
-                case Shipping(relation=relation) if relation.id in fragments:
+                case PhysicalReader(relation=relation) if relation.id in fragments:
                     return replace(node, encodes=tuple(fragments[relation.id]))
                 case _:
                     return None
@@ -150,12 +151,12 @@ def _delayable(project: PhysicalProject) -> Iterator[DelayedColumn]:
                 yield DelayedColumn(ordinal, column, path, name, expr.dtype)
 
 
-def _sources_below(node: Node) -> Iterator[Shipping]:
+def _sources_below(node: Node) -> Iterator[PhysicalReader]:
     """The sources whose rows reach this node as they are, or joined to others."""
     pending = [node]
     while pending:
         node = pending.pop()
-        if isinstance(node, Shipping):
+        if isinstance(node, PhysicalReader):
             yield node
         elif isinstance(node, _HANDS_ON_ROWS):
             pending.extend(node.children)
@@ -190,8 +191,11 @@ def _narrow_shipping(plan: Node) -> Node:
     found = required(plan)
 
     def narrow(node: Node) -> Node | None:
-        if isinstance(node, Shipping) and node.encodes:
+        if isinstance(node, PhysicalReader) and node.encodes:
             return replace(node, ships=found.row(node))
+        if isinstance(node, Keep):
+            kept = [column for column in node.columns if column.id in found.columns]
+            return replace(node, columns=tuple(kept)) if len(kept) < len(node.columns) else None
         return None
 
     return transform_up(plan, narrow) or plan

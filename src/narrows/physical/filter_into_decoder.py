@@ -5,7 +5,8 @@ Before:  PhysicalFilter predicate=s.a > 10 AND upper(s.b->c) = 'X'
 After:   PhysicalFilter predicate=upper(s.b->c) = 'X'
          └─PhysicalDecoder schema=[a, b{c, d}], filter=[s.a > 10], ships=[b{c, d}]
 
-Recognises: a filter right above a decoder; of its conjuncts those that compare leaves with
+Recognises: a filter right above a decoder, or above the reader of a shared stream, which tests for
+its own pipeline; of its conjuncts those that compare leaves with
 constants (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL, boolean leaves, AND, OR, NOT). A column that
 only they look at never reaches the JVM.
 
@@ -21,10 +22,11 @@ from dataclasses import replace
 
 from narrows.expressions import Expr
 from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFunction, Window
+from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
-from narrows.optimizer.predicate_pushdown import split, with_filter
-from narrows.physical.nodes import PhysicalDecoder, PhysicalFilter
+from narrows.optimizer.conjuncts import split, with_filter
+from narrows.physical.nodes import PhysicalFilter, PhysicalReader
 from narrows.physical.worker_predicate import leaf_test
 
 _KEEPS_STATE = (Aggregation, Distinct, Join, StatefulFunction, Window)
@@ -35,7 +37,7 @@ class FilterIntoDecoder:
         keeps_state = any(isinstance(node, _KEEPS_STATE) for node in topological(plan))
 
         def push(node: Node) -> Node | None:
-            if not (isinstance(node, PhysicalFilter) and isinstance(node.child, PhysicalDecoder)):
+            if not (isinstance(node, PhysicalFilter) and isinstance(node.child, PhysicalReader)):
                 return None
             decoder = node.child
             if keeps_state and decoder.source.eventtime is not None:
@@ -58,8 +60,12 @@ def _narrow_shipping(plan: Node) -> Node:
     found = required(plan)
 
     def narrow(node: Node) -> Node | None:
-        if isinstance(node, PhysicalDecoder) and node.filter:
+        if isinstance(node, PhysicalReader) and node.filter:
             return replace(node, ships=found.row(node))
+        if isinstance(node, Keep) and isinstance(node.child, PhysicalReader):
+            shipped = {column.id for column in node.child.outputs}
+            # The decoder ships no more than that anyway.
+            return node.child if shipped == {column.id for column in node.columns} else None
         return None
 
     return transform_up(plan, narrow) or plan

@@ -4,6 +4,8 @@ DataSource          -> PhysicalDataSource, PhysicalDecoder
 DataSource, shared  -> PhysicalSharedStream
 DataSink            -> PhysicalBatch, PhysicalEncoder, PhysicalDataSink
                        (no batch where the sink names no limit, no encoder where it takes rows)
+
+A source below something that goes by the order of rows ships that order, too.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ from narrows.physical.nodes import (
     PhysicalWindow,
     batch_info,
 )
+from narrows.physical.relational_nodes import RELATIONAL_COUNTERPARTS
+from narrows.physical.source_order import with_source_order
 
 TAKES_ROWS = "none"
 """The format of sinks that take rows instead of payloads."""
@@ -64,13 +68,14 @@ _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Limit: PhysicalLimit,
     Distinct: PhysicalDistinct,
     Tail: PhysicalTail,
+    **RELATIONAL_COUNTERPARTS,
 }
 
 
 def lower(plan: Node) -> Node:
     lowered = transform_up(plan, _lower_node)
     assert lowered is not None
-    return lowered
+    return with_source_order(lowered)
 
 
 def _lower_node(node: Node) -> Node:

@@ -15,9 +15,9 @@ from narrows.catalog.objects import Sink, Source
 from narrows.codecs.fragment import Fragment, OptionItems
 from narrows.codecs.projection import Path, path_text
 from narrows.demand import ALL, Demand
-from narrows.demand_text import row_parts
+from narrows.demand_text import leaves_text, row_parts
 from narrows.expression_text import expression_text
-from narrows.expressions import Column, Expr
+from narrows.expressions import Call, Column, Expr
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -39,7 +39,9 @@ from narrows.logical.nodes import (
     Window,
     decoded_columns,
 )
+from narrows.physical.incremental import why_not_incremental
 from narrows.schema import DataType
+from narrows.sql.scope import Relation
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,8 +57,8 @@ class PhysicalDataSource(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shipping(Decoded):
-    """Rows that leave a reader.
+class PhysicalReader(Decoded):
+    """Hands decoded columns to Spark: those of the projection, and no others.
 
     It may test rows before it ships them (`filter`) and encode fields that nobody computes with
     (`encodes`), and then ships as columns only what is needed above it (`ships`; otherwise the
@@ -66,6 +68,8 @@ class Shipping(Decoded):
     filter: tuple[Expr, ...] = ()
     encodes: tuple[Fragment, ...] = ()
     ships: Demand = ALL
+    order: bool = False
+    """Ships each row's place in the source, for functions and windows that go by it."""
 
     @property
     def shipped(self) -> Demand:
@@ -96,24 +100,57 @@ class Shipping(Decoded):
             info[f"encodes_{dialect}"] = Listing(fields)
         if self.filter or self.encodes:
             info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
+        if self.order:
+            info["order"] = "source"
         return info
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalDecoder(Shipping, UnaryNode):
-    """Turns payloads into columns: those of the projection, and no others."""
+class PhysicalDecoder(PhysicalReader, UnaryNode):
+    """Turns payloads into columns."""
 
     def info(self) -> Info:
         return {"decoder": self.source.format, **self.schema_info(), **self.shipping_info()}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalSharedStream(Shipping):
-    """Reads what the shared stream's one ingest has decoded for all its pipelines."""
+class PhysicalIngest(Node):
+    """Decodes a shared stream once for all its pipelines. It runs by itself: no plan contains it,
+    EXPLAIN shows it below those who read what it decodes.
+    """
+
+    source: Source
+    applied: Demand | None = None
+    """What it decodes at the moment; None when it is not known whether it runs."""
+    version: int = 0
+
+    @property
+    def explained(self) -> tuple[Node, ...]:
+        return (PhysicalDataSource(source=self.source),)
 
     def info(self) -> Info:
-        view = {"source": self.source_text, "shared": "true", **self.schema_info()}
-        return {**view, **self.shipping_info()}
+        info: dict[str, str | Listing] = {"decoder": self.source.format, "shared": "true"}
+        if self.applied is None:
+            return {**info, "decodes": "what its running pipelines need together"}
+        schema = self.source.schema
+        info["version"] = str(self.version)
+        info["decoding_columns"] = Listing(row_parts(self.applied, schema), ", ")
+        return {**info, "decodes": leaves_text(self.applied, schema)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalSharedStream(PhysicalReader):
+    """Reads what the shared stream's one ingest has decoded for all its pipelines."""
+
+    ingest: PhysicalIngest | None = None
+
+    @property
+    def explained(self) -> tuple[Node, ...]:
+        return (self.ingest or PhysicalIngest(source=self.source),)
+
+    def info(self) -> Info:
+        shared = {"source": self.source_text, "shared": "true"}
+        return {**shared, **self.schema_info(), **self.shipping_info()}
 
 
 class PhysicalFilter(Filter):
@@ -157,7 +194,24 @@ class PhysicalWindow(Window):
 
 
 class PhysicalAggregation(Aggregation):
-    pass
+    def info(self) -> Info:
+        if not isinstance(self.child, Window):
+            return super().info()
+        return {**super().info(), "incremental": f"no: {why_not_incremental(self)}"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalStreamingAggregation(Aggregation):
+    """A window and its aggregation in one: the window keeps what the calls need, and no rows.
+
+    `bounds` are the columns that the window would have added; some of the keys refer to them.
+    """
+
+    window: Call
+    bounds: Relation
+
+    def info(self) -> Info:
+        return {"window": expression_text(self.window), **super().info()}
 
 
 class PhysicalSort(Sort):

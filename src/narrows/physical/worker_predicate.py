@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal as DecimalValue
 
 from narrows.codecs.predicate import (
     And,
@@ -23,7 +25,7 @@ from narrows.codecs.predicate import (
 from narrows.codecs.projection import Aspect, DecodeProjection, Path
 from narrows.expressions import Call, Expr, Literal
 from narrows.physical.paths import source_path
-from narrows.schema import BOOLEAN, DOUBLE, FLOAT, INTEGRAL, STRING, Decimal, is_scalar
+from narrows.schema import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, STRING, Decimal, is_scalar
 from narrows.sql.functions import Function, operator
 
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -103,7 +105,9 @@ class _Translator:
         column = self._leaf(value)
         constants = [_constant(value, candidate) for candidate in candidates]
         known = tuple(constant for constant in constants if constant is not None)
-        if column is None or len(known) < len(constants) or value.dtype in (FLOAT, DOUBLE):
+        if column is None or len(known) < len(constants):
+            return None
+        if value.dtype in (FLOAT, DOUBLE) or isinstance(value.dtype, Decimal):
             return None
         return IsIn(column, known)
 
@@ -127,8 +131,26 @@ def _constant(column: Expr, literal: Expr) -> Constant | None:
     if dtype in (FLOAT, DOUBLE):
         numeric = literal.dtype in (*INTEGRAL, DOUBLE) or isinstance(literal.dtype, Decimal)
         return float(literal.text) if numeric else None
+    if isinstance(dtype, Decimal):
+        return _decimal(literal, dtype)
+    if dtype == DATE and isinstance(value, date):
+        return value
     if dtype == STRING and isinstance(value, str):
         return value
     if dtype == BOOLEAN and isinstance(value, bool):
         return value
     return None
+
+
+def _decimal(literal: Literal, dtype: Decimal) -> DecimalValue | None:
+    """A number that the column's own type can hold; with any other, Spark widens both sides."""
+    if literal.dtype not in INTEGRAL and not isinstance(literal.dtype, Decimal):
+        return None
+    try:
+        value = DecimalValue(literal.text.rstrip("YSL"))
+    except ArithmeticError:
+        return None
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or -exponent > dtype.scale:
+        return None
+    return value if len(digits) + exponent <= dtype.precision - dtype.scale else None

@@ -40,10 +40,11 @@ class DeadLetters:
     def __enter__(self) -> Self:
         return self
 
-    def add(self, block: Block, bad: Sequence[BadPayload]) -> None:
+    def add(self, block: Block | None, bad: Sequence[BadPayload]) -> None:
+        """`block` holds the payloads; there is none where the source has rows and no payloads."""
         if bad and self._spec.on_error == "fail":
-            offset = block.offset(bad[0].position)
-            raise BadPayloadError(f"{self._path}, byte {offset}: {bad[0].reason}")
+            place = "" if block is None else f", byte {block.offset(bad[0].position)}"
+            raise BadPayloadError(f"{self._path}{place}: {bad[0].reason}")
         if not bad or self._spec.on_error == "drop" or self._folder is None:
             return
         if self._file is None:
@@ -53,10 +54,11 @@ class DeadLetters:
             letter = self._letter(block, problem)
             self._file.write(json.dumps(letter, ensure_ascii=False) + "\n")
 
-    def _letter(self, block: Block, problem: BadPayload) -> dict[str, Any]:
-        payload = block.payloads[problem.position]
+    def _letter(self, block: Block | None, problem: BadPayload) -> dict[str, Any]:
         letter: dict[str, Any] = {"source": self._spec.source, "reason": problem.reason}
-        letter |= _payload(payload)
+        if block is None:
+            return {**letter, "file": self._path, "offset": problem.position}
+        letter |= _payload(block.payloads[problem.position])
         return {**letter, "file": self._path, "offset": block.offset(problem.position)}
 
     def __exit__(

@@ -14,19 +14,21 @@ import pyarrow as pa
 
 from narrows.codecs.decoder import Decoded, LineDecoder, RecordDecoder, decoder_for
 from narrows.codecs.delayed import encode_fragments
+from narrows.codecs.event_time import with_event_time
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
 from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
+from narrows.spark.row_order import Order, Place, RowOrder
 from narrows.spark.statistics import ReadCounts
 from narrows.sql.statements import OptionValue
 
 _SHIPPED_ROWS = 8_192
 _SHIPPED_BYTES = 4 << 20
 _CACHED_BYTES = 512 << 10
-_NARROW = 64
+_NARROW = 24
 _WIDE_BYTES = 16 << 20
 _WIDE = 1_000
 _KEPT_DECODERS = 8
@@ -40,41 +42,69 @@ class Part(NamedTuple):
     block: Block | None = None
 
 
-def read_partition(spec: ReadSpec, ranges: Sequence[FileRange]) -> Iterator[pa.RecordBatch]:
-    for read in ranges:
+def read_partition(
+    spec: ReadSpec,
+    ranges: Sequence[FileRange],
+    places: Sequence[Place] = (),
+    total: ReadCounts | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of these ranges.
+
+    `places` says where each stands in the source, for plans that need order; `total` is for whoever
+    wants to know what was counted.
+    """
+    for number, read in enumerate(ranges):
         counts = ReadCounts()
+        order = RowOrder(places[number]) if spec.order is not None else None
         with DeadLetters(spec, read) as dead_letters:
-            waiting: list[pa.RecordBatch] = []
+            waiting = _Waiting()
             for part in _parts(spec, read):
-                if part.block is not None:
-                    dead_letters.add(part.block, part.decoded.bad)
-                shipped = ship(spec, part.decoded)
-                counts.add(part.size, part.decoded, shipped)
-                if shipped.num_rows:
-                    waiting.append(shipped)
-                if _is_worth_shipping(waiting):
-                    yield _joined(waiting)
-                    waiting = []
-            if waiting:
-                yield _joined(waiting)
+                dead_letters.add(part.block, part.decoded.bad)
+                shipped = ship(spec, part.decoded, order)
+                size = int(shipped.nbytes)
+                counts.add(part.size, part.decoded, shipped.num_rows, size)
+                waiting.add(shipped, size)
+                if waiting.is_worth_shipping:
+                    yield waiting.take()
+            if waiting.rows:
+                yield waiting.take()
         counts.save(spec.statistics, read)
+        if total is not None:
+            total.merge(counts)
 
 
-def _is_worth_shipping(batches: Sequence[pa.RecordBatch]) -> bool:
-    """A batch costs the JVM something by itself, so small ones wait for others."""
-    rows = sum(int(batch.num_rows) for batch in batches)
-    return rows >= _SHIPPED_ROWS or sum(int(b.nbytes) for b in batches) >= _SHIPPED_BYTES
+class _Waiting:
+    """Batches that wait for others, because each costs the JVM something by itself."""
 
+    def __init__(self) -> None:
+        self.rows = 0
+        self._size = 0
+        self._batches: list[pa.RecordBatch] = []
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    def add(self, batch: pa.RecordBatch, size: int) -> None:
+        if batch.num_rows:
+            self._batches.append(batch)
+            self.rows += batch.num_rows
+            self._size += size
+
+    @property
+    def is_worth_shipping(self) -> bool:
+        return self.rows >= _SHIPPED_ROWS or self._size >= _SHIPPED_BYTES
+
+    def take(self) -> pa.RecordBatch:
+        batches, self._batches = self._batches, []
+        self.rows = self._size = 0
+        return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     if spec.format == "parquet":
         from narrows.codecs.parquet import read_row_groups
 
-        return (Part(batch.decoded, batch.size) for batch in read_row_groups(read, spec.projection))
+        # Groups of rows may be skipped only where nobody asks for the event time of every row.
+        skipping = spec.predicate if spec.event_time is None else None
+        groups = read_row_groups(read, spec.projection, skipping)
+        return (Part(with_time(spec, group.decoded), group.size) for group in groups)
     return _lines(spec, read)
 
 
@@ -93,7 +123,7 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
             decoded = finds_lines.decode_lines(block.pieces, spec.projection)
         else:
             decoded = decoder.decode_with_projection(block.payloads, spec.projection)
-        yield Part(decoded, block.size, block)
+        yield Part(with_time(spec, decoded), block.size, block)
 
 
 @lru_cache(maxsize=_KEPT_DECODERS)
@@ -110,22 +140,35 @@ def _block_bytes(columns: int) -> int:
     return BLOCK_BYTES if columns < _WIDE else _WIDE_BYTES
 
 
-def ship(spec: ReadSpec, decoded: Decoded) -> pa.RecordBatch:
+def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:
+    """The rows that have an event time, where the source declares one."""
+    return decoded if spec.event_time is None else with_event_time(decoded, spec.event_time)
+
+
+def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
     batch, made = decoded.batch, decoded.fragments
-    if made is not None:
-        # Behind the columns, where they are filtered along.
-        names = [*batch.schema.names, *spec.fragments]
-        batch = pa.RecordBatch.from_arrays([*batch.columns, *made], names=names)
+    width = batch.num_columns
+    # Behind the columns, where they are filtered along.
+    behind = [] if made is None else list(zip(spec.fragments, made, strict=True))
+    if spec.order is not None:
+        assert order is not None
+        # Numbered before the test: a row's place does not depend on which rows are kept.
+        behind.append((spec.order, order.next(batch.num_rows)))
+    if behind:
+        names, arrays = zip(*behind, strict=True)
+        batch = pa.RecordBatch.from_arrays(
+            [*batch.columns, *arrays], names=[*batch.schema.names, *names]
+        )
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
-    if not (spec.names or spec.fragments):
-        rows = pa.nulls(batch.num_rows, pa.bool_())
-        return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])
+    shipped = list(zip(spec.names, batch.columns, strict=False))
     if made is None:
         zone = str(spec.options.get("timezone", "UTC"))
-        fragments = encode_fragments(spec.projection, batch, zone)
-    else:
-        fragments = batch.columns[batch.num_columns - len(made) :]
-    arrays = [*batch.columns[: len(spec.names)], *fragments]
-    return pa.RecordBatch.from_arrays(arrays, names=[*spec.names, *spec.fragments])
+        shipped += zip(spec.fragments, encode_fragments(spec.projection, batch, zone), strict=True)
+    shipped += [(name, batch.column(width + place)) for place, (name, _) in enumerate(behind)]
+    if shipped:
+        names, arrays = zip(*shipped, strict=True)
+        return pa.RecordBatch.from_arrays(list(arrays), names=list(names))
+    rows = pa.nulls(batch.num_rows, pa.bool_())
+    return pa.RecordBatch.from_arrays([rows], names=[ROWS_ONLY])

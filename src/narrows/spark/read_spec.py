@@ -11,11 +11,15 @@ import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from narrows.codecs.event_time import EventTime
 from narrows.codecs.predicate import Predicate
 from narrows.codecs.projection import DecodeProjection
 from narrows.errors import InternalError
-from narrows.sql.statements import OptionValue
+
+if TYPE_CHECKING:  # else every worker would load the SQL parser
+    from narrows.sql.statements import OptionValue
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""
@@ -39,7 +43,12 @@ class ReadSpec:
     """The folder where readers leave what they counted."""
     file_log: str | None = None
     """The folder of the log of files that a stream has taken."""
+    frozen: bool = False
+    """Nothing new is taken, for the windows of what has been read are being closed."""
     partitions: int = 1
+    event_time: EventTime | None = None
+    order: str | None = None
+    """The name of a hidden column that holds each row's place in the source; None for no such."""
 
     @property
     def path(self) -> str:

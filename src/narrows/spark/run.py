@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.catalog.objects import Pipeline
@@ -20,11 +20,23 @@ from narrows.errors import Code, fail
 from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
 from narrows.logical.walk import sources_of, topological
 from narrows.physical.lower import TAKES_ROWS
-from narrows.physical.nodes import PhysicalBatch
+from narrows.physical.nodes import PhysicalBatch, PhysicalStreamingAggregation
 from narrows.planner import Plan
+from narrows.spark.clock import say_end
+from narrows.spark.closed_windows import Streamed, streamed, write_closed
+from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
+from narrows.spark.compile import OpenSource
+from narrows.spark.event_time import RunTime
+from narrows.spark.failures import reason_of
+from narrows.spark.late_rows import LateRows
+from narrows.spark.shared_pipeline import reads_shared, shared_query
+from narrows.spark.shared_query import SharedQuery
+from narrows.spark.shared_streams import READY_SECONDS
 from narrows.spark.sink import NarrowsSink
+from narrows.spark.state_store import state_store
 from narrows.spark.statistics import ReadCounts, total_counts
-from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, sink_frame
+from narrows.spark.windows import windows_of
+from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, rows_of, sink_frame
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -38,16 +50,20 @@ class PipelineRun:
 
     name: str
     plan: Plan
-    query: StreamingQuery
+    query: StreamingQuery | SharedQuery
     sources: Sequence[tuple[str, Path]]
     """Its sources, and the folders where their readers leave counts."""
+    then: Callable[[StreamingQuery], StreamingQuery | None] | None = None
+    """What comes after the query when it has ended well: at the end of the input windows close."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     stopped: bool = False
 
+    _late: LateRows = field(default_factory=LateRows)
+
     @property
     def status(self) -> str:
-        if self.query.isActive:
+        if self.query.isActive or self.goes_on():
             return RUNNING
         if self.ended is None:
             self.ended = time.monotonic()
@@ -65,7 +81,30 @@ class PipelineRun:
         """What has been read of each source."""
         return {source: total_counts(folder) for source, folder in self.sources}
 
+    def shared(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is to be said of each shared stream that it reads."""
+        return self.query.progress() if isinstance(self.query, SharedQuery) else {}
+
+    @property
+    def late_rows(self) -> int:
+        """Rows that came too late for their window."""
+        return self._late.look(self.query)
+
+    def goes_on(self) -> bool:
+        """Starts what comes after a query that has ended; false when that was all."""
+        if self.then is None or self.stopped or self.query.isActive or self.query.exception():
+            return False
+        self._late.look(self.query)
+        start, self.then = self.then, None
+        assert not isinstance(self.query, SharedQuery), "it goes on by itself"
+        following = start(self.query)
+        if following is None:
+            return False
+        self.query = following
+        return True
+
     def stop(self) -> None:
+        self.then = None
         if self.query.isActive:
             self.stopped = True
             self.query.stop()
@@ -75,18 +114,46 @@ class Run:
     """Pipelines that were started together."""
 
     def __init__(
-        self, session: Session, pipelines: Sequence[str], *, once: bool, trigger: str
+        self,
+        session: Session,
+        pipelines: Sequence[str],
+        *,
+        once: bool,
+        trigger: str,
+        start_at: str | None = None,
+        ready_timeout: float = READY_SECONDS,
+        close_windows: bool = True,
     ) -> None:
         self.pipelines: list[PipelineRun] = []
-        prepared = [_prepare(session, session.catalog.pipeline(name)) for name in pipelines]
+        prepared = [
+            _prepare(
+                session,
+                session.catalog.pipeline(name),
+                once=once,
+                trigger=trigger,
+                close_windows=close_windows,
+            )
+            for name in pipelines
+        ]
         try:
-            for pipeline, plan, frame in prepared:
-                query = _start(session, pipeline, plan, frame, once=once, trigger=trigger)
-                names = dict.fromkeys(node.source.name for node in sources_of(plan.logical))
+            shared = [query for _, _, query in prepared if isinstance(query, SharedQuery)]
+            if shared:
+                session.shared.start(
+                    shared, once=once, trigger=trigger, start_at=start_at, timeout=ready_timeout
+                )
+            for pipeline, plan, query in prepared:
+                closes = once and close_windows and not isinstance(query, SharedQuery)
+                then = _closing(session, pipeline, plan) if closes else None
+                running = query if isinstance(query, SharedQuery) else query()
+                names = dict.fromkeys(
+                    node.source.name for node in sources_of(plan.logical) if not node.source.shared
+                )
                 folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
-                self.pipelines.append(PipelineRun(pipeline.name, plan, query, folders))
+                self.pipelines.append(PipelineRun(pipeline.name, plan, running, folders, then))
         except BaseException:
             self.stop()
+            for query in (query for _, _, query in prepared if isinstance(query, SharedQuery)):
+                query.stop()
             raise
 
     @property
@@ -95,7 +162,7 @@ class Run:
 
     @property
     def is_running(self) -> bool:
-        return any(pipeline.query.isActive for pipeline in self.pipelines)
+        return RUNNING in self.status.values()
 
     @property
     def progress(self) -> dict[str, dict[str, Any]]:
@@ -104,7 +171,9 @@ class Run:
             pipeline.name: {
                 "status": pipeline.status,
                 "error": pipeline.error,
+                "late": pipeline.late_rows,
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
+                "shared": pipeline.shared(),
             }
             for pipeline in self.pipelines
         }
@@ -120,13 +189,16 @@ class Run:
         """Waits until all pipelines have ended; raises when one failed or the time is over."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for pipeline in self.pipelines:
-            left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
-            try:
-                ended = pipeline.query.awaitTermination(left)
-            except PySparkException:
-                ended = True  # reported below, in our words
-            if ended is False:
-                raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+            while True:
+                left = None if deadline is None else max(1, math.ceil(deadline - time.monotonic()))
+                try:
+                    ended = pipeline.query.awaitTermination(left)
+                except PySparkException:
+                    ended = True  # reported below, in our words
+                if ended is False:
+                    raise TimeoutError(f"pipeline `{pipeline.name}` is still running")
+                if not pipeline.goes_on():
+                    break
         self.raise_if_failed()
         return self
 
@@ -137,50 +209,105 @@ class Run:
             raise fail(Code.PIPELINE_FAILED, f"pipeline {reasons}")
 
 
-def reason_of(failure: str) -> str:
-    """The one line of a Spark failure that says what went wrong."""
-    lines = [line.strip() for line in failure.splitlines() if line.strip()]
-    for line in reversed(lines):
-        # A Python worker's traceback ends with the exception itself.
-        if "Error: " in line and not line.startswith(("at ", "File ")):
-            return line
-    return lines[0] if lines else "no reason was given"
-
-
-def _prepare(session: Session, pipeline: Pipeline) -> tuple[Pipeline, Plan, DataFrame]:
+def _prepare(
+    session: Session, pipeline: Pipeline, *, once: bool, trigger: str, close_windows: bool
+) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], StreamingQuery]]:
     """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
     plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
     session.state.claim(pipeline.name, plan.physical)
-    frame = session.compile(plan, streaming=True, pipeline=pipeline.name)
-    if not frame.isStreaming:
+
+    def start(stream: Streamed) -> StreamingQuery:
+        return _start(session, pipeline, plan, stream, once=once, trigger=trigger)
+
+    if reads_shared(plan):
+        query = shared_query(
+            session,
+            pipeline.name,
+            plan,
+            for_sinks=partial(sink_frame, plan),
+            write=write_spec(session, pipeline, plan),
+            streamed=partial(_streamed, session, pipeline, plan),
+            start=start,
+            closing=partial(_closing, session, pipeline, plan) if once and close_windows else None,
+        )
+        return pipeline, plan, query
+    stream = _streamed(session, pipeline, plan)
+    if not stream.frame.isStreaming:
         raise fail(
             Code.NOT_SUPPORTED,
             f"pipeline `{pipeline.name}` reads tables only, so it would never see new rows",
             hint="use a query: `session.query(...)` or `narrows query`",
         )
-    return pipeline, plan, frame
+    return pipeline, plan, partial(start, stream)
+
+
+def _streamed(
+    session: Session,
+    pipeline: Pipeline,
+    plan: Plan,
+    open_shared: OpenSource | None = None,
+    *,
+    closing: RunTime | None = None,
+) -> Streamed:
+    root, name, state = rows_of(plan.physical), pipeline.name, session.state
+    frozen = closing is not None
+    return streamed(
+        root,
+        session.spark,
+        session.opener(root, name, streaming=True, frozen=frozen, open_shared=open_shared),
+        session.opener(root, name, streaming=False),
+        closing or run_time(state.checkpoint(name), state.clock(name)),
+    )
+
+
+def _closing(
+    session: Session, pipeline: Pipeline, plan: Plan, open_shared: OpenSource | None = None
+) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
+    """What a bounded run does at the end of its input; None when it has no windows."""
+    root = rows_of(plan.physical)
+    if not windows_of(root):
+        return None
+    checkpoint, clock = session.state.checkpoint(pipeline.name), session.state.clock(pipeline.name)
+    mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
+
+    def close(ended: StreamingQuery) -> StreamingQuery | None:
+        nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
+        if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
+            mark.keep()
+            return None
+        last = closing_run(root, checkpoint, clock)
+        assert last.closes is not None
+        mark.set(last.closes)
+        say_end(clock, last.closes)
+        stream = _streamed(session, pipeline, plan, open_shared, closing=last)
+        return _start(session, pipeline, plan, stream, once=True, trigger="")
+
+    return close
 
 
 def _start(
     session: Session,
     pipeline: Pipeline,
     plan: Plan,
-    frame: DataFrame,
+    stream: Streamed,
     *,
     once: bool,
     trigger: str,
 ) -> StreamingQuery:
-    writer = (
-        sink_frame(plan, frame)
-        .writeStream.format(NarrowsSink.name())
-        .queryName(pipeline.name)
-        .outputMode(_output_mode(plan.physical))
-        .option("checkpointLocation", str(session.state.checkpoint(pipeline.name).absolute()))
-        .option("spec", write_spec(session, pipeline, plan).to_option())
-    )
+    spec, finish = write_spec(session, pipeline, plan), stream.finish
+    if finish is None:
+        frame = sink_frame(plan, stream.frame)
+        writer = frame.writeStream.format(NarrowsSink.name()).option("spec", spec.to_option())
+        writer = writer.outputMode(_output_mode(plan.physical))
+    else:
+        write = write_closed(lambda closed: sink_frame(plan, finish(closed)), spec)
+        writer = stream.frame.writeStream.foreachBatch(write).outputMode("append")
+    checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
+    writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
     every = _gathering_time(plan.physical) or trigger
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
-    return writer.start()
+    with state_store(session.spark, plan.physical):
+        return writer.start()
 
 
 def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
@@ -218,8 +345,12 @@ def _gathering_time(plan: Node) -> str | None:
 
 def _output_mode(plan: Node) -> str:
     """An aggregate without window never ends, so what changed is written after every batch."""
-    stateful = any(isinstance(node, (Aggregation, Distinct)) for node in topological(plan))
-    return "update" if stateful else "append"
+    endless = any(
+        isinstance(node, (Aggregation, Distinct))
+        and not isinstance(node, PhysicalStreamingAggregation)
+        for node in topological(plan)
+    )
+    return "update" if endless else "append"
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

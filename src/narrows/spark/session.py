@@ -9,29 +9,59 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.catalog import Answer, Catalog
+from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
-from narrows.errors import Code, NarrowsError, fail
+from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.files.listing import list_files
-from narrows.logical.nodes import Decoded
+from narrows.logical.nodes import Decoded, Node
+from narrows.logical.walk import transform_up
+from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner import Plan, plan_query
-from narrows.schema import Struct
-from narrows.spark.compile import compile_plan
+from narrows.schema import Struct, quoted
+from narrows.shared.info import SharedStreamInfo, shared_stream_info
+from narrows.shared.registry import EARLIEST, LATEST
+from narrows.spark.analyze import explain_analyze
+from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
-from narrows.spark.read_partition import ship
+from narrows.spark.ingest import NarrowsIngest
+from narrows.spark.log_source import NarrowsLog
+from narrows.spark.projections import Projections
+from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.read_table import compares_sizes, read_table
+from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.run import Run, read_rows
+from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
+from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.write_spec import rows_of
 from narrows.sql.parse import parse, parse_query
-from narrows.sql.statements import Query, Select, Start, Statement, Stop
+from narrows.sql.scope import Name
+from narrows.sql.statements import (
+    Analyze,
+    CreateProjection,
+    CreateSource,
+    Describe,
+    DropProjection,
+    Explain,
+    ExplainMode,
+    Query,
+    RefreshProjection,
+    Select,
+    Start,
+    Statement,
+    Stop,
+)
 from narrows.sql.types import read_schema
 
 DATAFRAME = "dataframe"
@@ -80,9 +110,11 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, tuple[DataFrame, str]] = {}
         self._runs: list[Run] = []
+        self.shared = SharedStreams(self)
+        self._projections = Projections(self)
         ship_package(spark)
-        spark.dataSource.register(NarrowsSource)
-        spark.dataSource.register(NarrowsSink)
+        for data_source in (NarrowsSource, NarrowsSink, NarrowsIngest, NarrowsLog):
+            spark.dataSource.register(data_source)
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -102,23 +134,145 @@ class Session:
             case Stop(pipelines=pipelines):
                 self.stop(*(name for name, _ in pipelines))
                 return None
+            case Explain(shared_stream=(name, span)):
+                return self._shared_info(name, span).explain()
+            case Explain(pipeline=(name, span), mode=mode):
+                plan = self.catalog.plan_pipeline(self.catalog.pipeline(name, span).name)
+                return self._with_ingest(plan).explain(mode)
+            case Describe(name=name) if self._is_shared(statement):
+                info = self._shared_info(name, statement.name_span)
+                described = self.catalog.execute_statement(statement)
+                assert isinstance(described, Rows)
+                return Rows(described.columns, (*described.rows, *info.rows()))
+            case Explain(mode=ExplainMode.ANALYZE, query=query) if query is not None:
+                self._projections.check()
+                plan = plan_query(query, self.catalog, pruning=self.pruning)
+                return explain_analyze(self, plan)
+            case Analyze(name=table, name_span=span):
+                self.analyze(table, span)
+                return None
+            case CreateProjection():
+                self._projections.create(statement)
+                return None
+            case RefreshProjection(name=name):
+                self._projections.refresh(name)
+                return None
+            case DropProjection(name=name):
+                self._projections.drop(name)
+                return None
+            case CreateSource(name=created):
+                answer = self.catalog.execute_statement(statement)
+                self._remember_statistics(created)
+                return answer
             case _:
+                self._projections.check()
                 return self.catalog.execute_statement(statement)
+
+    # --- shared streams ---------------------------------------------------------------------------
+
+    def shared_stream(self, name: str) -> SharedStreamInfo:
+        """What is decoded of a shared stream at the moment, and for whom."""
+        return self._shared_info(name, None)
+
+    def _shared_info(self, name: str, span: Span | None) -> SharedStreamInfo:
+        source = self.catalog.find_source(Name(name, span))
+        if not source.shared:
+            hint = "declare it with `shared = true`"
+            raise fail(Code.NOT_SUPPORTED, f"`{source.name}` is not a shared stream", span, hint)
+        return shared_stream_info(source, self.state.shared(source.name))
+
+    def _is_shared(self, statement: Describe) -> bool:
+        described = self.catalog.described(statement)
+        return isinstance(described, Source) and described.shared
+
+    def _with_ingest(self, plan: Plan) -> Plan:
+        """The plan, with what the shared streams below it decode at the moment."""
+
+        def show(node: Node) -> Node | None:
+            if not isinstance(node, PhysicalSharedStream):
+                return None
+            info = shared_stream_info(node.source, self.state.shared(node.source.name))
+            return replace(node, ingest=info.ingest if info.version else None)
+
+        return replace(plan, physical=transform_up(plan.physical, show) or plan.physical)
+
+    # --- queries ----------------------------------------------------------------------------------
 
     def query(self, sql: str) -> DataFrame:
         """The rows of a query over what is there now, as a data frame."""
         return self._frame(parse_query(sql))
 
+    def query_of(self, source: Source, columns: str, more: str) -> DataFrame:
+        """Columns of a source as it is, without its copies."""
+        other = Catalog()
+        other.add_source(source)
+        query = parse_query(f"SELECT {columns} FROM {quoted(source.name)}{more}")
+        plan = plan_query(query, other, pruning=self.pruning)
+        return self.compile(plan, streaming=False, pipeline="query")
+
     def _frame(self, query: Query) -> DataFrame:
+        self._projections.check()
         plan = plan_query(query, self.catalog, pruning=self.pruning)
         return self.compile(plan, streaming=False, pipeline="query")
 
-    def compile(self, plan: Plan, *, streaming: bool, pipeline: str) -> DataFrame:
+    def compile(
+        self,
+        plan: Plan,
+        *,
+        streaming: bool,
+        pipeline: str,
+        open_shared: OpenSource | None = None,
+    ) -> DataFrame:
         """The data frame of a plan (without its sinks)."""
-        return compile_plan(
-            rows_of(plan.physical),
-            lambda node, spec: self._open(node, self._placed(node, spec, pipeline), streaming),
-        )
+        root = rows_of(plan.physical)
+        opened = self.opener(root, pipeline, streaming=streaming, open_shared=open_shared)
+        return compile_plan(root, self.spark, opened)
+
+    def opener(
+        self,
+        root: Node,
+        pipeline: str,
+        *,
+        streaming: bool,
+        frozen: bool = False,
+        open_shared: OpenSource | None = None,
+    ) -> OpenSource:
+        """Opens the sources of a plan; frozen ones give nothing that they have not given.
+
+        `open_shared` opens shared streams; without it they are read like any other source.
+        """
+        joined = compares_sizes(root)
+
+        def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
+            spec = replace(spec, frozen=frozen)
+            if node.source.shared and open_shared is not None:
+                return open_shared(node, spec)
+            placed = self.placed_for(node, spec, pipeline)
+            return self.open(node, placed, streaming=streaming, joined=joined)
+
+        return open_source
+
+    # --- statistics -------------------------------------------------------------------------------
+
+    def analyze(self, table: str, span: Span | None = None) -> None:
+        """Counts rows, widths, distinct values and NULLs of a table, for the planner."""
+        source = self.catalog.find_source(Name(table, span))
+        if not source.bounded or source.connector == DATAFRAME:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"`{source.name}` has no statistics: only tables of files can be analyzed",
+                span,
+            )
+        counted = count_table(self, source)
+        save_statistics(self.state.table_statistics(source.name), counted)
+        self.catalog.add_source(replace(source, statistics=counted))
+
+    def _remember_statistics(self, name: str) -> None:
+        """What was counted in an earlier session, if the table has not changed since."""
+        source = self.catalog.find_source(Name(name, None))
+        if source.bounded:
+            counted = load_statistics(self.state.table_statistics(source.name), source)
+            self.catalog.add_source(replace(source, statistics=counted))
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -143,16 +297,21 @@ class Session:
         self.catalog.add_source(source)
         self._frames[name.casefold()] = (frame, payload)
 
-    def _placed(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
-        """The specification with its places in the state folder."""
-        source = node.source.name
+    def placed_for(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
+        """The specification with the places in the state folder that are this pipeline's."""
+        return replace(
+            self.placed(node.source, spec),
+            statistics=str(self.state.statistics(pipeline, node.source.name).absolute()),
+            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
+        )
+
+    def placed(self, source: Source, spec: ReadSpec) -> ReadSpec:
+        """The specification with what is the same for everybody who reads the source."""
         return replace(
             spec,
             options={**spec.options, "timezone": self.timezone},
-            dead_letters=str(self.state.dead_letters(source).absolute()),
-            statistics=str(self.state.statistics(pipeline, source).absolute()),
-            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
-            partitions=self._parallelism,
+            dead_letters=str(self.state.dead_letters(source.name).absolute()),
+            partitions=self.parallelism,
         )
 
     @property
@@ -161,15 +320,20 @@ class Session:
         return self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
 
     @property
-    def _parallelism(self) -> int:
+    def parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
-    def _open(self, node: Decoded, spec: ReadSpec, streaming: bool) -> DataFrame:
+    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool, joined: bool) -> DataFrame:
+        """A source as a data frame of what the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
-        if node.source.bounded:
-            list_files(spec.path)  # a table that is not there is said so before Spark starts
         stream = streaming and not node.source.bounded
+        if not stream:
+            # A table that is not there is said so before Spark starts.
+            files = list_files(spec.path, missing_ok=not node.source.bounded)
+            table = read_table(self.spark, spec, files, joined=joined)
+            if table is not None:
+                return table
         reader = self.spark.readStream if stream else self.spark.read
         return reader.format(NarrowsSource.name()).option("spec", spec.to_option()).load()
 
@@ -178,22 +342,59 @@ class Session:
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             decoder = decoder_for(spec.format, spec.options)
+            order: RowOrder | None = None
             for batch in batches:
+                if order is None and spec.order is not None and batch.num_rows:
+                    task = TaskContext.get()
+                    number = task.partitionId() if task is not None else 0
+                    order = RowOrder(Place(batch.column(1)[0].as_py(), number))
                 payloads = batch.column(0).cast(pa.binary()).to_pylist()
                 present = [value for value in payloads if value is not None]
                 decoded = decoder.decode_with_projection(present, spec.projection)
+                decoded = with_time(spec, decoded)
                 keep_payloads(spec, present, decoded.bad)
-                yield ship(spec, decoded)
+                if decoded.batch.num_rows:
+                    yield ship(spec, decoded, order)
 
-        return frame.select(payload).mapInArrow(decode, shipped_schema(spec))
+        # The time of the batch orders the batches; inside one, tasks and their rows are in order.
+        read_at = F.unix_micros(F.current_timestamp()).alias("read_at")
+        columns = [F.col(payload)] if spec.order is None else [F.col(payload), read_at]
+        return frame.select(*columns).mapInArrow(decode, shipped_schema(spec))
 
     # --- pipelines --------------------------------------------------------------------------------
 
-    def start(self, *pipelines: str, once: bool = False, trigger: str = "1 second") -> Run:
-        """Starts pipelines: on what is there now (`once`), or until they are stopped."""
+    def start(
+        self,
+        *pipelines: str,
+        once: bool = False,
+        trigger: str = "1 second",
+        start_at: str | None = None,
+        ready_timeout: float = READY_SECONDS,
+        close_windows: bool = True,
+    ) -> Run:
+        """Starts pipelines: on what is there now (`once`), or until they are stopped.
+
+        `start_at` is where a new pipeline begins on a shared stream: `latest`, or `earliest` for
+        what is still there; what the stream says is the default. Its stream must have begun to
+        decode what it needs within `ready_timeout` seconds.
+
+        At the end of what is there, open windows close; or, without `close_windows`, they stay
+        open for the rows of a later run.
+        """
         names = [self.catalog.pipeline(name).name for name in pipelines]
+        if start_at not in (None, LATEST, EARLIEST):
+            message = f"`start_at` is one of {LATEST}, {EARLIEST}, not `{start_at}`"
+            raise fail(Code.INVALID_OPTION, message)
         self.state.lock()
-        run = Run(self, names, once=once, trigger=trigger)
+        run = Run(
+            self,
+            names,
+            once=once,
+            trigger=trigger,
+            start_at=start_at,
+            ready_timeout=ready_timeout,
+            close_windows=close_windows,
+        )
         self._runs.append(run)
         return run
 
@@ -215,6 +416,7 @@ class Session:
         """Stops what runs, and Spark if it is ours."""
         for run in self._runs:
             run.stop()
+        self.shared.close()
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()

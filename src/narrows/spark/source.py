@@ -29,6 +29,7 @@ from narrows.files.ranges import TARGET, FileRange, pack, split
 from narrows.schema import BINARY, BOOLEAN
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
+from narrows.spark.row_order import ORDER_TYPE, Place
 from narrows.spark.types import spark_struct
 
 
@@ -50,7 +51,7 @@ class NarrowsSource(DataSource):
         return _TableReader(self._spec)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return _StreamReader(self._spec)
+        return FileStreamReader(self._spec)
 
 
 def shipped_schema(spec: ReadSpec) -> StructType:
@@ -58,14 +59,26 @@ def shipped_schema(spec: ReadSpec) -> StructType:
     columns = spec.projection.columns[: spec.projection.shipped]
     named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
     named += [(name, BINARY) for name in spec.fragments]
+    if spec.order is not None:
+        named.append((spec.order, ORDER_TYPE))
     return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
 
 
-class _Ranges(InputPartition):
-    """What one task reads, in order."""
+class FileRanges(InputPartition):
+    """What one task reads, in order, and where each part stands in the source."""
 
-    def __init__(self, ranges: Sequence[FileRange]) -> None:
+    def __init__(self, ranges: Sequence[FileRange], places: Sequence[Place]) -> None:
         self.ranges = ranges
+        self.places = places
+
+
+def shared_out(spec: ReadSpec, files: Sequence[FileEntry], batch: int = 0) -> list[FileRanges]:
+    """What each task reads of the files."""
+    target = PARQUET_RANGE if spec.format == "parquet" else TARGET
+    ranges = split(files, target)
+    places = {read: Place(batch, number) for number, read in enumerate(ranges)}
+    packed = pack(ranges, spec.partitions)
+    return [FileRanges(part, [places[read] for read in part]) for part in packed]
 
 
 class _Reader:
@@ -73,13 +86,11 @@ class _Reader:
         self.spec = spec
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Ranges)
-        return read_partition(self.spec, partition.ranges)
+        assert isinstance(partition, FileRanges)
+        return read_partition(self.spec, partition.ranges, partition.places)
 
-    def _split(self, files: Sequence[FileEntry]) -> list[InputPartition]:
-        target = PARQUET_RANGE if self.spec.format == "parquet" else TARGET
-        packed = pack(split(files, target), self.spec.partitions)
-        return [_Ranges(ranges) for ranges in packed]
+    def _split(self, files: Sequence[FileEntry], batch: int = 0) -> list[InputPartition]:
+        return [*shared_out(self.spec, files, batch)]
 
 
 class _TableReader(_Reader, DataSourceReader):
@@ -87,10 +98,10 @@ class _TableReader(_Reader, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         # Spark calls read() even for no partitions, so there is always one, maybe empty.
-        return self._split(list_files(self.spec.path, missing_ok=True)) or [_Ranges([])]
+        return self._split(list_files(self.spec.path, missing_ok=True)) or [FileRanges([], [])]
 
 
-class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class FileStreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files as they come. An offset is the number of an entry in the log of files taken."""
 
     def __init__(self, spec: ReadSpec) -> None:
@@ -124,6 +135,8 @@ class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow
         if self.log.last() > taken:
             # After a crash: an entry that Spark did not journal is given again, as it was.
             return {"entry": taken + 1}
+        if self.spec.frozen:
+            return start
         candidates = self._until
         if candidates is None:
             candidates = list_files(self.spec.path, missing_ok=True)
@@ -134,4 +147,5 @@ class _StreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow
         return {"entry": self.log.admit(candidates, max_files=files, max_bytes=size)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return self._split(self.log.entries(after=start["entry"], upto=end["entry"]))
+        files = self.log.entries(after=start["entry"], upto=end["entry"])
+        return self._split(files, batch=end["entry"])

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from narrows.codecs.projection import Aspect, DecodeProjection, Key, Path, Step
 from narrows.errors import InternalError
+from narrows.expression_text import over_text
 from narrows.expressions import (
     Call,
     Cast,
@@ -34,6 +35,7 @@ from narrows.expressions import (
 )
 from narrows.physical.paths import source_path
 from narrows.schema import UNKNOWN, Array, DataType, Map, Struct, is_nested
+from narrows.sql.functions import Kind
 from narrows.sql.literals import literal
 
 
@@ -69,9 +71,16 @@ class SparkSql:
     """Writes expressions over a data frame's columns."""
 
     def __init__(
-        self, sources: Mapping[int, ShippedSource], columns: Mapping[ColumnId, Typed]
+        self,
+        sources: Mapping[int, ShippedSource],
+        columns: Mapping[ColumnId, Typed],
+        order: str | None = None,
     ) -> None:
-        """`sources` are the relations that ship flat columns, `columns` all other columns."""
+        """`sources` are the relations that ship flat columns, `columns` all other columns.
+
+        `order` is the hidden column that holds each row's place in its source.
+        """
+        self._order = order
         self._sources = sources
         self._columns = columns
         self._variables: dict[int, Typed] = {}
@@ -161,12 +170,18 @@ class SparkSql:
             return f"({function.syntax.write([_operand(arg) for arg in args])})"
         inside = "*" if not args and function.takes_star else ", ".join(args)
         text = f"{function.name}({'DISTINCT ' if call.distinct else ''}{inside})"
+        if function.by_order:
+            if self._order is None:
+                raise InternalError(f"`{function.name}` needs an order, and none was shipped")
+            text = f"max_by({inside}, {quote(self._order)})"
         if call.order_by:
             text += f" WITHIN GROUP (ORDER BY {', '.join(map(self.sort_key, call.order_by))})"
         if call.filter is not None:
             text += f" FILTER (WHERE {self.text(call.filter)})"
         if call.ignore_nulls:
             text += " IGNORE NULLS"
+        if function.kind is Kind.ANALYTIC:
+            text += over_text(call, self.text, self.sort_key)
         return text
 
 

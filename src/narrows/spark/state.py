@@ -4,9 +4,12 @@ lock                              held while pipelines run: one process at a tim
 pipelines/<pipeline>.json         what the checkpoint was made for
 checkpoints/<pipeline>/           Spark's
 files/<pipeline>/<relation>/      which files a stream has taken
+clocks/<pipeline>/                when the input of a bounded run had ended
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
+tables/<table>.json               what ANALYZE TABLE counted
 rows/<sink>/                      rows of console and memory sinks
+shared/<stream>/                  registry, log and segments of a shared stream
 """
 
 from __future__ import annotations
@@ -19,10 +22,19 @@ from pathlib import Path
 from typing import IO
 
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node
+from narrows.logical.nodes import (
+    Aggregation,
+    Decoded,
+    Distinct,
+    Join,
+    Node,
+    StatefulFunction,
+    Window,
+)
 from narrows.logical.walk import topological
+from narrows.shared.registry import Registry
 
-_STATEFUL = (Aggregation, Distinct, Join)
+_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
 
 
 class StateFolder:
@@ -66,14 +78,23 @@ class StateFolder:
     def file_log(self, pipeline: str, relation: int) -> Path:
         return self.path / "files" / pipeline / str(relation)
 
+    def clock(self, pipeline: str) -> Path:
+        return self.path / "clocks" / pipeline
+
     def dead_letters(self, source: str) -> Path:
         return self.path / "dead_letters" / source
 
     def statistics(self, pipeline: str, source: str) -> Path:
         return self.path / "statistics" / pipeline / source
 
+    def table_statistics(self, table: str) -> Path:
+        return self.path / "tables" / f"{table}.json"
+
     def rows(self, sink: str) -> Path:
         return self.path / "rows" / sink
+
+    def shared(self, stream: str) -> Path:
+        return self.path / "shared" / stream
 
     # --- does the checkpoint fit? -----------------------------------------------------------------
 
@@ -81,8 +102,10 @@ class StateFolder:
         """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
         record = self.path / "pipelines" / f"{pipeline}.json"
         now = _fingerprint(plan)
-        if record.exists() and self.checkpoint(pipeline).exists():
-            before = json.loads(record.read_text("utf-8"))
+        before = json.loads(record.read_text("utf-8")) if record.exists() else {}
+        # On a shared stream a pipeline without state has a place, but no checkpoint.
+        shared = any(source.endswith(_SHARED) for source in before.get("sources", ()))
+        if before and (shared or self.checkpoint(pipeline).exists()):
             for part, what in _PARTS.items():
                 if before.get(part) != now[part]:
                     raise fail(
@@ -99,14 +122,29 @@ class StateFolder:
         """Has a pipeline of this name ever been started here?"""
         return (self.path / "pipelines" / f"{pipeline}.json").exists()
 
+    def closed_mark(self, pipeline: str) -> Path:
+        return self.path / "pipelines" / f"{pipeline}.closed"
+
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
-        for folder in (self.checkpoint(pipeline), self.path / "files" / pipeline):
+        folders = (self.checkpoint(pipeline), self.path / "files" / pipeline, self.clock(pipeline))
+        for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(self.path / "statistics" / pipeline, ignore_errors=True)
+        for stream in (self.path / "shared").glob("*"):
+            registry = Registry(stream)
+            for consumer in registry.snapshot().positions:
+                if consumer.partition("#")[0] == pipeline:
+                    registry.forget(consumer)
         (self.path / "pipelines" / f"{pipeline}.json").unlink(missing_ok=True)
+        self.closed_mark(pipeline).unlink(missing_ok=True)
+
+    def reset_stream(self, stream: str) -> None:
+        """Forgets what a shared stream has taken and decoded, and where its pipelines were."""
+        shutil.rmtree(self.shared(stream), ignore_errors=True)
 
 
+_SHARED = ", shared)"
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
 
 
@@ -119,7 +157,8 @@ def _fingerprint(plan: Node) -> dict[str, list[str]]:
     for node in topological(plan):
         if isinstance(node, Decoded):
             path = node.source.options.get("path", "")
-            sources.append(f"{node.source.name} ({node.source.format}, {path})")
+            kind = _SHARED if node.source.shared else ")"
+            sources.append(f"{node.source.name} ({node.source.format}, {path}{kind}")
         elif isinstance(node, _STATEFUL):
             parts = [f"{key}={value}" for key, value in node.info().items()]
             state.append(f"{node.operator} {', '.join(parts)}".strip())

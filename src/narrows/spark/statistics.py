@@ -7,8 +7,6 @@ import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-import pyarrow as pa
-
 from narrows.codecs.decoder import Decoded
 from narrows.files.ranges import FileRange
 from narrows.spark.dead_letters import range_name
@@ -24,14 +22,18 @@ class ReadCounts:
     rows_shipped: int = 0
     arrow_bytes: int = 0
 
-    def add(self, size: int, decoded: Decoded, shipped: pa.RecordBatch) -> None:
+    def add(self, size: int, decoded: Decoded, rows_shipped: int, arrow_bytes: int) -> None:
         self.payloads += decoded.batch.num_rows + len(decoded.bad)
         self.payload_bytes += size
         self.bad += len(decoded.bad)
         self.mistyped += decoded.mistyped
         self.rows_decoded += decoded.batch.num_rows
-        self.rows_shipped += shipped.num_rows
-        self.arrow_bytes += shipped.nbytes
+        self.rows_shipped += rows_shipped
+        self.arrow_bytes += arrow_bytes
+
+    def merge(self, other: ReadCounts) -> None:
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
     def save(self, folder: str | None, read: FileRange) -> None:
         if folder is None:
@@ -48,7 +50,5 @@ def total_counts(folder: Path) -> ReadCounts:
     """The sum of what all tasks left there."""
     total = ReadCounts()
     for path in folder.glob("[!.]*.json") if folder.is_dir() else ():
-        counted = json.loads(path.read_text("utf-8"))
-        for field in fields(total):
-            setattr(total, field.name, getattr(total, field.name) + counted[field.name])
+        total.merge(ReadCounts(**json.loads(path.read_text("utf-8"))))
     return total

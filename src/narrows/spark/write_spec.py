@@ -25,10 +25,10 @@ from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
     PhysicalProject,
-    Shipping,
+    PhysicalReader,
 )
 from narrows.planner import Plan
-from narrows.spark.compile import fragment_name
+from narrows.spark.frame import fragment_name
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _computed(rows: Node) -> list[tuple[int, tuple[int, str]]]:
 
 def _fragments(rows: Node, encoder: PhysicalEncoder) -> Iterator[tuple[int, Part]]:
     """The fragments of an encoder, by the ordinal of their first field."""
-    sources = {n.relation.id: n for n in topological(rows) if isinstance(n, Shipping)}
+    sources = {n.relation.id: n for n in topological(rows) if isinstance(n, PhysicalReader)}
     for first, fragment in fragments_of(encoder.sink, encoder.by_index_projection):
         relation = first.column.id.relation
         place = sources[relation].encodes.index(fragment)

@@ -8,7 +8,7 @@ binder raises the problems at the end (`Problems.raise_if_any`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from sqlglot import exp
@@ -37,15 +37,33 @@ from narrows.schema import (
 )
 from narrows.sql import forms
 from narrows.sql.bind_calls import bind_call
-from narrows.sql.binding import Ids, Problems, find_function, name_of, refused, span_of
+from narrows.sql.binding import (
+    Ids,
+    Problems,
+    SubqueryKind,
+    find_function,
+    name_of,
+    refused,
+    span_of,
+)
 from narrows.sql.dialect import NarrowsDialect
 from narrows.sql.functions import Function, FunctionRegistry, Kind, operator
-from narrows.sql.literals import bind_literal, literal, negated, typed_literal
+from narrows.sql.literals import (
+    bind_literal,
+    interval_literal,
+    literal,
+    negated,
+    typed_literal,
+)
 from narrows.sql.scope import Name, Scope
 from narrows.sql.types import read_type_text
 
 BROKEN = Literal(text="NULL", dtype=UNKNOWN)
 """Stands where something could not be bound; nothing more is said about it."""
+
+
+PlanSubquery = Callable[[SubqueryKind, tuple[Expr, ...], exp.Expr], Expr]
+"""Plans a subquery of an expression; the value that stands for its answer."""
 
 
 class Binder:
@@ -60,6 +78,9 @@ class Binder:
         self.ids = ids
         self.clause = "this clause"
         self.allowed: frozenset[Kind] = frozenset()
+        self.plan_subquery: PlanSubquery | None = None
+        self.named_windows: Mapping[str, exp.Window] = {}
+        """The WINDOW clause, by folded name."""
 
     def bind_in(self, clause: str, node: exp.Expr, *allowed: Kind) -> Expr:
         """Binds an expression of a clause, in which these kinds of function may be called."""
@@ -105,7 +126,7 @@ class Binder:
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString() | exp.RawString():
                 return bind_literal(node)
             case exp.Interval():
-                return self._carried(node)
+                return interval_literal(node) or self._carried(node)
             case exp.Neg(this=exp.Literal(is_string=False)):
                 return negated(bind_literal(node.this))
             case exp.Anonymous() | exp.Filter() | exp.Window() | exp.WithinGroup():
@@ -122,6 +143,10 @@ class Binder:
                 return self._between(node)
             case exp.In():
                 return self._in(node)
+            case exp.Subquery():
+                return self._subquery(SubqueryKind.SCALAR, node)
+            case exp.Exists():
+                return self._subquery(SubqueryKind.EXISTS, node.this)
             case exp.Escape():
                 return self._escape(node)
             case exp.Case():
@@ -322,11 +347,36 @@ class Binder:
         return self._operation("between", *(self.bind(part) for part in parts))
 
     def _in(self, node: exp.In) -> Expr:
-        for key in ("query", "unnest", "field"):
+        query = node.args.get("query")
+        if query is not None:
+            asked = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+            return self._subquery(SubqueryKind.IN, query, asked)
+        for key in ("unnest", "field"):
             if node.args.get(key):
-                raise refused("IN with a subquery", node)
+                raise refused("IN without a list in brackets", node)
         operands = (node.this, *node.expressions)
         return self._operation("in", *(self.bind(operand) for operand in operands))
+
+    def _subquery(
+        self, kind: SubqueryKind, node: exp.Expr, operands: Sequence[exp.Expr] = ()
+    ) -> Expr:
+        if self.plan_subquery is None:
+            raise refused(f"a subquery in {self.clause}", node)
+        if self.scope.lambda_depth:
+            raise refused("a subquery in a lambda", node)
+        if self.clause == "ON":
+            raise fail(
+                Code.NOT_SUPPORTED,
+                "a subquery in ON cannot be planned yet",
+                span_of(node),
+                "move the condition into WHERE, or join with the subquery",
+            )
+        clause, allowed = self.clause, self.allowed
+        bound = tuple(self.bind(operand) for operand in operands)
+        try:
+            return self.plan_subquery(kind, bound, node)
+        finally:
+            self.clause, self.allowed = clause, allowed
 
     def _escape(self, node: exp.Escape) -> Expr:
         match = node.this

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from narrows.errors import Code, NarrowsError, Span, fail
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.expressions import Call, Expr, Lambda, Literal, SortKey, Variable
 from narrows.schema import UNKNOWN, DataType
 from narrows.sql.binding import find_function, name_of, refused, span_of
@@ -24,7 +24,9 @@ _UNITS = frozenset(
     for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
     for s in ("", "S")
 ) | {"MILLISECOND", "MICROSECOND", "DAYOFYEAR"}
-_WITH_FILTER = frozenset({Kind.AGGREGATE, Kind.STATEFUL})
+_WITH_FILTER = frozenset({Kind.AGGREGATE, Kind.STATEFUL, Kind.ANALYTIC})
+_FOLDING = frozenset({Kind.AGGREGATE, Kind.ANALYTIC})
+_IN_ANALYTIC = frozenset({Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND})
 
 
 @dataclass
@@ -44,9 +46,42 @@ def bind_call(binder: Binder, node: exp.Expr) -> Expr:
         raise fail(Code.SYNTAX_ERROR, "expected a function call before this clause", span_of(node))
     span = _name_span(call)
     function = find_function(binder.functions, call.name, span)
+    if clauses.over is not None:
+        clauses.over = _with_named_window(binder, clauses.over)
+        if _is_analytic(function, clauses.over):
+            function = replace(function, kind=Kind.ANALYTIC)
     _check_place(binder, function, clauses, span)
     bound = _bind_arguments(binder, function, call, span)
     return _apply_clauses(binder, bound, clauses, span)
+
+
+def _is_analytic(function: Function, over: exp.Window) -> bool:
+    """Aggregates with OVER, and functions that remember rows where the query sorts them itself."""
+    if function.kind is Kind.STATEFUL:
+        return bool(over.args.get("order") or over.args.get("spec"))
+    return function.kind is Kind.AGGREGATE
+
+
+def _with_named_window(binder: Binder, over: exp.Window) -> exp.Window:
+    """`OVER w` and `OVER (w ORDER BY a)`, with what WINDOW says of `w`."""
+    name = over.args.get("alias")
+    if name is None:
+        return over
+    named = binder.named_windows.get(name.name.casefold())
+    if named is None:
+        raise fail(
+            Code.UNKNOWN_OBJECT,
+            f"window `{name.name}` not found",
+            span_of(name),
+            did_you_mean(name.name, binder.named_windows)
+            or "declare it: `WINDOW w AS (PARTITION BY ...)`",
+        )
+    named = _with_named_window(binder, named)
+    parts = {key: over.args.get(key) or named.args.get(key) for key in _PARTS_OF_OVER}
+    return exp.Window(this=over.this, **parts)
+
+
+_PARTS_OF_OVER = ("partition_by", "order", "spec")
 
 
 def _unwrap(node: exp.Expr, clauses: _Clauses) -> exp.Expr:
@@ -74,9 +109,12 @@ def _name_span(call: exp.Anonymous) -> Span | None:
 
 def _check_place(binder: Binder, function: Function, clauses: _Clauses, span: Span | None) -> None:
     kind = function.kind
-    if kind is Kind.ANALYTIC or (kind is Kind.AGGREGATE and clauses.over is not None):
+    if kind is Kind.ANALYTIC and clauses.over is None:
         raise fail(
-            Code.NOT_SUPPORTED, f"`{function.name}(...) OVER (...)` cannot be planned yet", span
+            Code.MISPLACED_FUNCTION,
+            f"analytic function `{function.name}` needs an OVER clause",
+            span,
+            f"for example `{function.name}(...) OVER (PARTITION BY ... ORDER BY ...)`",
         )
     if kind in _EVERYWHERE or kind in binder.allowed:
         return
@@ -106,7 +144,7 @@ def _bind_arguments(
     distinct = False
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         nodes, distinct = list(nodes[0].expressions), True
-        if function.kind is not Kind.AGGREGATE:
+        if function.kind not in _FOLDING:
             raise fail(
                 Code.SYNTAX_ERROR, f"`{function.name}` is no aggregate, it takes no DISTINCT", span
             )
@@ -125,7 +163,10 @@ def _bind_arguments(
             f"function `{function.name}` takes {function.arity_text()}, {given}",
             span,
         )
-    if function.kind in (Kind.AGGREGATE, Kind.STATEFUL, Kind.STREAM_WINDOW):
+    if function.kind is Kind.ANALYTIC:
+        with binder.within(f"the arguments of `{function.name}`", binder.allowed & _IN_ANALYTIC):
+            bound = _bind_each(binder, function, nodes, span)
+    elif function.kind in (Kind.AGGREGATE, Kind.STATEFUL, Kind.STREAM_WINDOW):
         # No aggregate in an aggregate; but a stateful function works on rows, so it may stand
         # anywhere a row is looked at.
         inside = f"the arguments of `{function.name}`"
@@ -218,7 +259,7 @@ def _bind_lambda(
 def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | None) -> Expr:
     function = call.function
     if clauses.ignore_nulls:
-        if function.kind is not Kind.AGGREGATE:
+        if function.kind not in _FOLDING:
             raise _no_clause(function, "IGNORE NULLS", span)
         call = replace(call, ignore_nulls=True)
     if clauses.filter is not None:
@@ -231,6 +272,8 @@ def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | N
         with binder.within("WITHIN GROUP", binder.allowed & {Kind.STATEFUL}):
             keys = bind_sort_keys(binder, clauses.within_group.expressions)
         call = replace(call, order_by=keys)
+    if clauses.over is not None and function.kind is Kind.ANALYTIC:
+        return _with_over(binder, call, clauses.over)
     if clauses.over is not None:
         call = replace(call, partition_by=_bind_partition(binder, function, clauses.over, span))
     return call
@@ -240,6 +283,16 @@ def _bind_row(binder: Binder, node: exp.Expr) -> Expr:
     """An expression that looks at single rows, inside a clause that may hold aggregates."""
     with binder.within("a clause of a call", binder.allowed & {Kind.STATEFUL}):
         return binder.bind(node)
+
+
+def _with_over(binder: Binder, call: Call, over: exp.Window) -> Call:
+    with binder.within("OVER", binder.allowed & _IN_ANALYTIC):
+        partition_by = tuple(binder.bind(key) for key in over.args.get("partition_by") or ())
+        order = over.args.get("order")
+        sorted_by = bind_sort_keys(binder, order.expressions) if order is not None else ()
+    spec = over.args.get("spec")
+    frame = spec.sql(dialect="spark") if spec is not None else None
+    return replace(call, partition_by=partition_by, sorted_by=sorted_by, frame=frame)
 
 
 def _bind_partition(

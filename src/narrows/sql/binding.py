@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from itertools import count
 
 from sqlglot import exp
@@ -34,6 +35,14 @@ class Problems:
     def raise_if_any(self) -> None:
         if self._found:
             raise NarrowsError(*self._found.values())
+
+
+class SubqueryKind(Enum):
+    """What an expression asks a subquery for."""
+
+    SCALAR = "scalar"
+    EXISTS = "exists"
+    IN = "in"
 
 
 class Ids:

@@ -76,6 +76,9 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
         exp.Not,
         exp.Escape,
         exp.NullSafeNEQ,
+        # queries in brackets
+        exp.Subquery,
+        exp.Exists,
     }
 )
 """Forms that the binder handles one by one."""
@@ -136,12 +139,10 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.Array: "lists in brackets (use `array(...)`)",
     exp.Struct: "structs in braces (use `struct(...)`)",
     exp.Var: "this word as a value",
-    exp.Subquery: "subqueries",
-    exp.Select: "subqueries",
-    exp.Union: "subqueries",
-    exp.Except: "subqueries",
-    exp.Intersect: "subqueries",
-    exp.Exists: "EXISTS subqueries",
+    exp.Select: "a subquery without brackets",
+    exp.Union: "a subquery without brackets",
+    exp.Except: "a subquery without brackets",
+    exp.Intersect: "a subquery without brackets",
     exp.Placeholder: "query parameters",
     exp.Parameter: "query parameters",
     exp.SessionParameter: "session parameters",
@@ -192,6 +193,8 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.NullSafeNEQ: _BINARY,
     exp.Between: frozenset({"this", "low", "high", "symmetric"}),
     exp.In: frozenset({"this", "expressions", "query", "unnest", "field"}),
+    exp.Subquery: frozenset({"this", "with_", "order", "limit", "offset"}),
+    exp.Exists: _THIS,
     exp.Escape: _BINARY,
     exp.Case: frozenset({"this", "ifs", "default"}),
     exp.Cast: frozenset({"this", "to"}),

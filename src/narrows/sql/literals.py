@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
+from datetime import date
 
 from sqlglot import exp
 
@@ -12,17 +14,20 @@ from narrows.schema import (
     BIGINT,
     BINARY,
     BOOLEAN,
+    DATE,
     DOUBLE,
     INT,
     SMALLINT,
     STRING,
     TINYINT,
+    UNKNOWN,
     VOID,
     DataType,
     Decimal,
 )
 
 _MAX_DIGITS = 40
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INT_MAX = 2**31 - 1
 _BIGINT_MAX = 2**63 - 1
 
@@ -63,7 +68,9 @@ _SUFFIXES: dict[DataType, tuple[str, int]] = {
 
 
 def typed_literal(operand: object, dtype: DataType) -> Literal | None:
-    """`1L`, or `CAST(1 AS BIGINT)`: an integer constant of that type, if it fits."""
+    """`1L`, or `CAST(1 AS BIGINT)`: an integer constant of that type, if it fits; `DATE '...'`."""
+    if isinstance(operand, Literal) and dtype == DATE:
+        return _date(operand.value)
     if not isinstance(operand, Literal) or dtype not in _SUFFIXES:
         return None
     value = operand.value
@@ -73,6 +80,44 @@ def typed_literal(operand: object, dtype: DataType) -> Literal | None:
     if not -limit <= value < limit:
         return None
     return Literal(text=f"{value}{suffix}", value=value, dtype=dtype)
+
+
+def _date(value: object) -> Literal | None:
+    if not (isinstance(value, str) and _ISO_DATE.fullmatch(value)):
+        return None  # Spark reads other spellings, too, and says what it cannot read
+    try:
+        return date_literal(date.fromisoformat(value))
+    except ValueError:
+        return None
+
+
+def date_literal(value: date) -> Literal:
+    return Literal(text=f"DATE '{value.isoformat()}'", value=value, dtype=DATE)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A span of time in whole months and days, as far as a date can be moved by it."""
+
+    months: int = 0
+    days: int = 0
+
+
+def interval_literal(node: exp.Interval) -> Literal | None:
+    """`INTERVAL '3' MONTH`: a constant whose type only Spark knows; None for other shapes."""
+    count, unit = node.this, node.args.get("unit")
+    if not (isinstance(count, exp.Literal) and isinstance(unit, exp.Var)):
+        return None
+    word = unit.name.upper().removesuffix("S")
+    value = None
+    if re.fullmatch(r"-?\d{1,5}", count.name):
+        number = int(count.name)
+        value = {
+            "YEAR": Interval(months=12 * number),
+            "MONTH": Interval(months=number),
+            "DAY": Interval(days=number),
+        }.get(word)
+    return Literal(text=f"INTERVAL {_quote(count.name)} {unit.name}", value=value, dtype=UNKNOWN)
 
 
 def negated(number: Literal) -> Literal:

@@ -17,18 +17,23 @@ from sqlglot.tokenizer_core import Token, TokenType
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
+from narrows.sql.scope import Name
 from narrows.sql.statements import (
+    Analyze,
     CreatePipeline,
+    CreateProjection,
     CreateSink,
     CreateSource,
     Describe,
     Drop,
+    DropProjection,
     Explain,
     ExplainMode,
     ObjectKind,
     Option,
     Options,
     Query,
+    RefreshProjection,
     Select,
     Set,
     Show,
@@ -39,16 +44,9 @@ from narrows.sql.statements import (
 from narrows.sql.types import read_columns
 
 _STATEMENTS = (
-    "CREATE",
-    "DROP",
-    "SHOW",
-    "DESCRIBE",
-    "EXPLAIN",
-    "START",
-    "STOP",
+    *("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP"),
     "SET",
-    "SELECT",
-    "WITH",
+    *("SELECT", "WITH", "VALUES"),
 )
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
@@ -140,6 +138,11 @@ class _StatementParser:
                 parsed = self._describe()
             case "EXPLAIN":
                 parsed = self._explain()
+            case "REFRESH":
+                cursor.expect("PROJECTION")
+                parsed = RefreshProjection(name=Name(*cursor.name("a projection name")))
+            case "ANALYZE":
+                parsed = self._analyze()
             case "START":
                 parsed = Start(pipelines=self._pipelines())
             case "STOP":
@@ -193,6 +196,8 @@ class _StatementParser:
     def _create(self) -> Statement:
         cursor = self._cursor
         or_replace = cursor.take_words("OR REPLACE")
+        if cursor.take("PROJECTION"):
+            return self._create_projection(or_replace)
         kind = self._kind()
         if_not_exists = cursor.take_words("IF NOT EXISTS")
         name, name_span = cursor.name(f"a {kind.value} name")
@@ -231,6 +236,26 @@ class _StatementParser:
                     query=self.query(),
                 )
 
+    def _create_projection(self, or_replace: bool) -> Statement:
+        cursor = self._cursor
+        name, name_span = cursor.name("a projection name")
+        cursor.expect("ON")
+        table, table_span = cursor.name("a table name")
+        cursor.expect("(")
+        columns = self._names("a column name")
+        cursor.expect(")")
+        ordered = cursor.take_words("ORDER BY") or cursor.take("ORDER BY")
+        order_by = self._names("a column name") if ordered else ()
+        return CreateProjection(
+            name=name,
+            name_span=name_span,
+            table=table,
+            table_span=table_span,
+            columns=tuple(Name(*column) for column in columns),
+            order_by=tuple(Name(*column) for column in order_by),
+            or_replace=or_replace,
+        )
+
     def _options(self) -> Options:
         cursor = self._cursor
         if cursor.at_end:
@@ -262,6 +287,8 @@ class _StatementParser:
     # --- the others -------------------------------------------------------------------------------
 
     def _drop(self) -> Statement:
+        if self._cursor.take("PROJECTION"):
+            return DropProjection(name=Name(*self._cursor.name("a projection name")))
         kind = self._kind()
         if_exists = self._cursor.take_words("IF EXISTS")
         name, span = self._cursor.name(f"a {kind.value} name")
@@ -299,6 +326,12 @@ class _StatementParser:
         value, value_span = cursor.text, cursor.span
         cursor.advance()
         return Set(name=name, name_span=span, value=value, value_span=value_span)
+
+    def _analyze(self) -> Statement:
+        self._cursor.expect("TABLE")
+        name, span = self._cursor.name("a table name")
+        self._cursor.take_words("COMPUTE STATISTICS")
+        return Analyze(name=name, name_span=span)
 
     def _pipelines(self) -> tuple[tuple[str, Span], ...]:
         if not self._cursor.take("PIPELINES"):

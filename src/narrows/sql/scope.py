@@ -78,6 +78,8 @@ class Scope:
     """Aliases of the select list, where a clause may use them; columns go before them ..."""
     aliases_first: bool = False
     """... but in ORDER BY, which sorts the result."""
+    outer: Scope | None = None
+    """What is in sight around a subquery; names that are not found here are looked up there."""
     _variables: list[dict[str, Variable]] = field(default_factory=list)
 
     def add(self, relation: Relation, span: Span | None) -> None:
@@ -112,6 +114,15 @@ class Scope:
 
         Like Spark, `a.b` is tried as column `b` of relation `a` before field `b` of column `a`.
         """
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._resolve_here(names)
+            if found is not None:
+                return found
+            scope = scope.outer
+        raise self._unknown(names)
+
+    def _resolve_here(self, names: Sequence[Name]) -> tuple[Expr, Sequence[Name]] | None:
         first = names[0]
         for variables in reversed(self._variables):
             variable = variables.get(first.text.casefold())
@@ -128,9 +139,7 @@ class Scope:
             if len(qualified) > 1:
                 raise self._ambiguous(names[1], [relation])
         found = self._find_column(first) or self.aliases.get(first.text.casefold())
-        if found is not None:
-            return found, names[1:]
-        raise self._unknown(names, relation)
+        return (found, names[1:]) if found is not None else None
 
     def _find_column(self, name: Name) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
@@ -166,7 +175,8 @@ class Scope:
             hint,
         )
 
-    def _unknown(self, names: Sequence[Name], relation: Relation | None) -> NarrowsError:
+    def _unknown(self, names: Sequence[Name]) -> NarrowsError:
+        relation = self.find_relation(names[0].text) if len(names) > 1 else None
         if relation is not None:
             missing, columns = names[1], relation.schema.names
             where = f"in `{relation.name}`"
@@ -181,8 +191,10 @@ class Scope:
             )
         else:
             missing, columns = names[0], self._column_names()
-            where = "in " + listed([f"`{r.name}`" for r in self.relations if r.name])
-        hint = did_you_mean(missing.text, columns) or f"columns are {listed(columns)}"
+            named = [f"`{r.name}`" for r in self.relations if r.name]
+            where = f"in {listed(named)}" if named else "in this query"
+        there_are = f"columns are {listed(columns)}" if columns else None
+        hint = did_you_mean(missing.text, columns) or there_are
         return fail(
             Code.UNKNOWN_COLUMN, f"column `{missing.text}` not found {where}", missing.span, hint
         )

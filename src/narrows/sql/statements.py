@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from narrows.errors import Span
 from narrows.schema import Struct
+from narrows.sql.scope import Name
 
 OptionValue = str | int | float | bool
 
@@ -117,6 +118,37 @@ class Explain(Statement):
     query: Query | None = None
     pipeline: tuple[str, Span] | None = None
     shared_stream: tuple[str, Span] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateProjection(Statement):
+    """CREATE PROJECTION p ON t (a, b) ORDER BY a"""
+
+    name: str
+    name_span: Span
+    table: str
+    table_span: Span
+    columns: tuple[Name, ...]
+    order_by: tuple[Name, ...] = ()
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefreshProjection(Statement):
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropProjection(Statement):
+    name: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analyze(Statement):
+    """ANALYZE TABLE: counts what the planner estimates by."""
+
+    name: str
+    name_span: Span
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from narrows.schema import (
     SCALARS,
     STRING,
     TIMESTAMP,
+    TINYINT,
     UNKNOWN,
     Array,
     DataType,
@@ -39,7 +40,9 @@ from narrows.sql.functions.registry import (
     Generator,
     Kind,
     Output,
+    RowArgument,
     WindowArgument,
+    WindowKind,
 )
 from narrows.sql.functions.results import element_of, of_argument
 
@@ -154,6 +157,8 @@ _FOLD = {
     "any_shape": _FIRST_ONLY,
     "lambdas": {2: _accumulator_and_element, 3: _accumulator},
 }
+
+_NAMES_KEYS = {"kind": Kind.AGGREGATE, "names_keys": True}
 
 _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     # how long, whether there
@@ -279,6 +284,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "collect_list": _COLLECT,
     "array_agg": _COLLECT,
     "collect_set": {"result": results.list_of_argument(0)},
+    "grouping": {**_NAMES_KEYS, "result": results.fixed(TINYINT)},
+    "grouping_id": {**_NAMES_KEYS, "result": results.fixed(BIGINT)},
     # generators
     "explode": {"generator": _explode, "any_shape": _FIRST_ONLY},
     "explode_outer": {"generator": _explode, "any_shape": _FIRST_ONLY},
@@ -297,18 +304,28 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def _stateful(name: str, low: int, high: int | None, **more: Any) -> Function:
-    return Function(name, Kind.STATEFUL, low, high, **more)
+def _stateful(
+    name: str, *arguments: RowArgument, optional: int = 0, more: bool = False, **other: Any
+) -> Function:
+    low = len(arguments) - optional
+    high = None if more else len(arguments)
+    return Function(name, Kind.STATEFUL, low, high, stateful_arguments=arguments, **other)
+
+
+def _accumulated(name: str, **other: Any) -> Function:
+    arguments = (RowArgument.VALUE, RowArgument.CONDITION, RowArgument.CONDITION)
+    return _stateful(name, *arguments, optional=2, **other)
 
 
 def _stream_window(
-    name: str, *arguments: WindowArgument, optional: int = 0, cuts_by_time: bool = False
+    kind: WindowKind, *arguments: WindowArgument, optional: int = 0, cuts_by_time: bool = False
 ) -> Function:
     return Function(
-        name,
+        f"{kind.value}window",
         Kind.STREAM_WINDOW,
         len(arguments) - optional,
         len(arguments),
+        window_kind=kind,
         window_arguments=arguments,
         cuts_by_time=cuts_by_time,
     )
@@ -317,25 +334,45 @@ def _stream_window(
 _UNIT, _COUNT, _CONDITION = WindowArgument.UNIT, WindowArgument.COUNT, WindowArgument.CONDITION
 
 _NARROWS: tuple[Function, ...] = (
-    _stream_window("tumblingwindow", _UNIT, _COUNT, cuts_by_time=True),
-    _stream_window("hoppingwindow", _UNIT, _COUNT, _COUNT, cuts_by_time=True),
-    _stream_window("sessionwindow", _UNIT, _COUNT),
-    _stream_window("slidingwindow", _UNIT, _COUNT, _COUNT, optional=1),
-    _stream_window("countwindow", _COUNT),
-    _stream_window("statewindow", _CONDITION, _CONDITION),
+    _stream_window(WindowKind.TUMBLING, _UNIT, _COUNT, cuts_by_time=True),
+    _stream_window(WindowKind.HOPPING, _UNIT, _COUNT, _COUNT, cuts_by_time=True),
+    _stream_window(WindowKind.SESSION, _UNIT, _COUNT),
+    _stream_window(WindowKind.SLIDING, _UNIT, _COUNT, _COUNT, optional=1),
+    _stream_window(WindowKind.COUNT, _COUNT),
+    _stream_window(WindowKind.STATE, _CONDITION, _CONDITION),
+    Function(
+        "last_row",
+        Kind.AGGREGATE,
+        1,
+        1,
+        result=of_argument(0),
+        look=each(same_if_present),
+        by_order=True,
+    ),
     Function("timestampadd", Kind.SCALAR, 3, 3, unit_first=True),
     Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
     Function("window_end", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
-    _stateful("lag", 1, 3, result=of_argument(0), look=each(same_if_present, ALL)),
-    _stateful("latest", 1, 1, result=of_argument(0), look=each(same_if_present)),
-    _stateful("changed_col", 2, 2, result=of_argument(1)),
-    _stateful("had_changed", 2, None, result=results.fixed(BOOLEAN)),
-    _stateful("acc_sum", 1, 3, result=results.sum_of),
-    _stateful("acc_min", 1, 3, result=of_argument(0)),
-    _stateful("acc_max", 1, 3, result=of_argument(0)),
-    _stateful("acc_count", 1, 3, result=results.fixed(BIGINT), look=each(PRESENCE, ALL)),
-    _stateful("acc_avg", 1, 3, result=results.fixed(DOUBLE)),
+    _stateful(
+        "lag",
+        *(RowArgument.VALUE, RowArgument.COUNT, RowArgument.FLAG),
+        optional=2,
+        result=of_argument(0),
+        look=each(same_if_present, ALL),
+    ),
+    _stateful("latest", RowArgument.VALUE, result=of_argument(0), look=each(same_if_present)),
+    _stateful("changed_col", RowArgument.FLAG, RowArgument.VALUE, result=of_argument(1)),
+    _stateful(
+        "had_changed",
+        *(RowArgument.FLAG, RowArgument.VALUE),
+        more=True,
+        result=results.fixed(BOOLEAN),
+    ),
+    _accumulated("acc_sum", result=results.sum_of),
+    _accumulated("acc_min", result=of_argument(0)),
+    _accumulated("acc_max", result=of_argument(0)),
+    _accumulated("acc_count", result=results.fixed(BIGINT), look=each(PRESENCE, ALL)),
+    _accumulated("acc_avg", result=results.fixed(DOUBLE)),
 )
 
 

@@ -49,6 +49,26 @@ class WindowArgument(Enum):
     CONDITION = "a condition"
 
 
+class RowArgument(Enum):
+    """What a stateful function takes: a value or a condition of each row, or a constant."""
+
+    VALUE = "a value"
+    CONDITION = "a condition"
+    COUNT = "a whole number above 0, the same for all rows"
+    FLAG = "true or false, the same for all rows"
+
+
+class WindowKind(Enum):
+    """How a stream window cuts."""
+
+    TUMBLING = "tumbling"
+    HOPPING = "hopping"
+    SESSION = "session"
+    SLIDING = "sliding"
+    COUNT = "count"
+    STATE = "state"
+
+
 class Output(NamedTuple):
     """A column that a generator makes."""
 
@@ -92,10 +112,17 @@ class Function:
     generator: Generator | None = field(default=None, repr=False, compare=False)
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
     window_arguments: tuple[WindowArgument, ...] = field(default=(), repr=False, compare=False)
+    stateful_arguments: tuple[RowArgument, ...] = field(default=(), repr=False, compare=False)
+    """Those of a stateful function; the last one stands for all that follow it."""
+    window_kind: WindowKind | None = field(default=None, repr=False, compare=False)
     key_name: str | None = field(default=None, repr=False, compare=False)
     """The name under which SELECT may use this call when it is a group key: `window.start`."""
     cuts_by_time: bool = field(default=False, repr=False, compare=False)
     """A stream window that a row's own time alone puts it into."""
+    incremental: bool = field(default=True, repr=False, compare=False)
+    """An aggregate that can be kept up to date row by row, so a window need not keep its rows."""
+    by_order: bool = field(default=False, repr=False, compare=False)
+    """An aggregate that takes the value of the last row, in the order of the source."""
     unit_first: bool = field(default=False, repr=False, compare=False)
     """`dateadd(DAY, 1, ts)`: with one argument more than usual, the first one names a unit."""
     takes_star: bool = field(default=False, repr=False, compare=False)
@@ -103,6 +130,8 @@ class Function:
     any_shape: frozenset[int] = field(default=frozenset(), repr=False, compare=False)
     """Arguments whose nested values may come without the fields that nobody demanded. Elsewhere
     Spark compares the types of arguments, so they must be complete."""
+    names_keys: bool = field(default=False, repr=False, compare=False)
+    """`grouping(a)`: the arguments name group keys, their values do not matter."""
     deterministic: bool = field(default=True, repr=False, compare=False)
     known: bool = field(default=True, repr=False, compare=False)
     """False for a user's function, of which nothing is known: its use costs pruning."""
@@ -111,6 +140,11 @@ class Function:
 
     def accepts(self, count: int) -> bool:
         return self.min_args <= count and (self.max_args is None or count <= self.max_args)
+
+    def row_arguments(self, count: int) -> tuple[RowArgument, ...]:
+        """What each of so many arguments of a stateful function is."""
+        declared = self.stateful_arguments
+        return (*declared, *[declared[-1]] * (count - len(declared)))[:count]
 
     def arity_text(self) -> str:
         low, high = self.min_args, self.max_args

@@ -1,0 +1,65 @@
+"""The 22 queries of TPC-H over NDJSON: Narrows against Spark's own JSON reader, on the same files.
+
+    python bench/tpch.py [--scale 0.1] [--repeats 3] [--queries q1,q6]
+
+Both sides run in one Spark session, in turns, and their answers are compared. Spark is told the
+schema, so it need not infer it. The figures are ratios: seconds depend on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+import narrows
+import tpch_data
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=0.1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--queries", default="")
+    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "narrows-tpch")
+    options = parser.parse_args()
+    chosen = options.queries.split(",") if options.queries else list(tpch_data.queries())
+    with tempfile.TemporaryDirectory() as state, narrows.connect(state=state) as session:
+        size = tpch_data.write(session.spark, options.data, options.scale)
+        tpch_data.declare(session, options.data)
+        tpch_data.declare_views(session.spark, options.data)
+        print(f"TPC-H at scale {options.scale}, {size / 1e6:.0f} MB NDJSON\n")
+        print("| query | Narrows s | Spark s | Spark / Narrows |")
+        print("|---|---|---|---|", flush=True)
+        totals = [0.0, 0.0]
+        for name in chosen:
+            ours, theirs = _measure(session, tpch_data.queries()[name], options.repeats)
+            totals = [totals[0] + ours, totals[1] + theirs]
+            print(f"| {name} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} |", flush=True)
+        print(f"| all | {totals[0]:.2f} | {totals[1]:.2f} | {totals[1] / totals[0]:.2f} |")
+
+
+def _measure(session: narrows.Session, sql: str, repeats: int) -> tuple[float, float]:
+    """The median seconds of both sides, from the text to the rows."""
+    assert _rows(session.query(sql)) == _rows(session.spark.sql(sql)), sql  # warms up, too
+    ours, theirs = [], []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        session.query(sql).collect()
+        ours.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        session.spark.sql(sql).collect()
+        theirs.append(time.perf_counter() - started)
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def _rows(frame: DataFrame) -> list[str]:
+    return sorted(repr(tuple(row)) for row in frame.collect())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What SELECT and set operations share at their end: items by number, LIMIT and OFFSET."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from narrows.errors import Code, fail
+from narrows.expressions import Expr, Literal
+from narrows.logical.nodes import Limit, NamedExpr, Node
+from narrows.sql.bind import Binder
+from narrows.sql.binding import span_of
+
+
+def select_item(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr | None:
+    """`ORDER BY 2` means the second select item."""
+    if not (isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()):
+        return None
+    number = int(node.name[:10])  # no select list is longer
+    if not 1 <= number <= len(items):
+        raise fail(
+            Code.UNKNOWN_COLUMN,
+            f"{clause} {number}: the select list has {len(items)} items",
+            span_of(node),
+        )
+    return items[number - 1].expr
+
+
+def plan_limit(plan: Node, tree: exp.Expr, binder: Binder) -> Node:
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    count = _row_count(limit, "LIMIT", binder) if limit is not None else None
+    skipped = _row_count(offset, "OFFSET", binder) if offset is not None else None
+    if count is None and not skipped:
+        return plan  # LIMIT ALL
+    return Limit(child=plan, count=count, offset=skipped or 0)
+
+
+def _row_count(node: exp.Expr, clause: str, binder: Binder) -> int | None:
+    """The number of rows; None for all of them."""
+    value = node.expression if isinstance(node, (exp.Limit, exp.Offset)) else None
+    if isinstance(value, exp.Var) and value.name.upper() == "ALL" and clause == "LIMIT":
+        return None
+    bound = binder.bind_in(clause, value) if value is not None else None
+    binder.problems.raise_if_any()
+    if isinstance(bound, Literal) and isinstance(bound.value, int) and bound.value >= 0:
+        return bound.value
+    raise fail(Code.WRONG_TYPE, f"{clause} takes a whole number", span_of(node))

@@ -1,0 +1,182 @@
+"""Logical nodes of queries that are more than one SELECT: set operations, VALUES, subqueries, OVER.
+
+What holds for `logical/nodes.py` holds here: a node that makes columns carries their relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Self
+
+from narrows.expression_text import expression_text
+from narrows.expressions import Call, Column, Expr
+from narrows.logical.nodes import Info, Listing, Node, UnaryNode, as_call
+from narrows.sql.binding import SubqueryKind
+from narrows.sql.scope import Relation
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneRow(Node):
+    """A single row without columns: what a SELECT without FROM selects from."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Values(Node):
+    """Rows that the query itself spells out."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(expr for row in self.rows for expr in row)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        rest = iter(expressions)
+        return replace(self, rows=tuple(tuple(next(rest) for _ in row) for row in self.rows))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        columns = Listing(self.relation.schema.names, ", ")
+        return {"columns": columns, "rows": str(len(self.rows))}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Union(Node):
+    """UNION ALL: the rows of all inputs. Columns meet by their place in the inputs' outputs."""
+
+    inputs: tuple[Node, ...]
+    relation: Relation
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return self.inputs
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, inputs=tuple(children))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        return {"columns": Listing(self.relation.schema.names, ", ")}
+
+
+class SetKind(Enum):
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SetOperation(Node):
+    """INTERSECT or EXCEPT. They compare whole rows, so nothing of their inputs may be pruned."""
+
+    kind: SetKind
+    left: Node
+    right: Node
+    relation: Relation
+    all: bool = False
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, left=children[0], right=children[1])
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        return {"kind": f"{self.kind.value}{' all' if self.all else ''}"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subquery(Node):
+    """Adds a column to every row: what a subquery of an expression says of that row.
+
+    The value of a scalar subquery, whether EXISTS finds a row, or whether the operands are IN its
+    rows. Nodes of `subplan` may use columns of `child`; then the subquery is correlated.
+    """
+
+    kind: SubqueryKind
+    child: Node
+    subplan: Node
+    relation: Relation
+    operands: tuple[Expr, ...] = ()
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.child, self.subplan)
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, child=children[0], subplan=children[1])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.operands
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, operands=tuple(expressions))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return [*self.child.outputs, *self.relation.columns]
+
+    def info(self) -> Info:
+        info: dict[str, str | Listing] = {"kind": self.kind.value}
+        if self.operands:
+            info["operands"] = Listing([expression_text(expr) for expr in self.operands], ", ")
+        info["column"] = self.relation.schema.names[0]
+        return info
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Analytic(UnaryNode):
+    """Adds a column for each call with an OVER clause that Spark computes: `rank() OVER (...)`."""
+
+    calls: tuple[Call, ...]
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.calls
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, calls=tuple(as_call(expr) for expr in expressions))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return [*self.child.outputs, *self.relation.columns]
+
+    def info(self) -> Info:
+        return {"calls": Listing([expression_text(call) for call in self.calls])}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Keep(UnaryNode):
+    """Hands on only these columns of its child, as they are: the rest is not needed above."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def operator(self) -> str:
+        return "Project"
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.columns
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.columns
+
+    def info(self) -> Info:
+        return {"fields": Listing([expression_text(column) for column in self.columns])}

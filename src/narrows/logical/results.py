@@ -1,0 +1,39 @@
+"""What a planned query gives: the columns of one relation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from narrows.errors import Code, InternalError, fail
+from narrows.logical.nodes import Distinct, Filter, Limit, NamedExpr, Node, Project, Sort
+from narrows.logical.relational_nodes import SetOperation, Union, Values
+from narrows.schema import Field, Struct
+from narrows.sql.scope import Name, Relation
+
+
+def result_relation(plan: Node) -> Relation:
+    """The relation that the outputs of a query belong to."""
+    match plan:
+        case Sort(child=child) | Limit(child=child) | Distinct(child=child) | Filter(child=child):
+            return result_relation(child)
+        case Project() | Union() | SetOperation() | Values():
+            return plan.relation
+        case _:
+            raise InternalError(f"{plan.operator} is not the top of a query")
+
+
+def named_columns(plan: Node) -> list[NamedExpr]:
+    return [NamedExpr(column.name, column) for column in plan.outputs]
+
+
+def rename_columns(relation: Relation, names: Sequence[Name]) -> Relation:
+    """The relation under other names for its columns: `t(a, b)`."""
+    if len(names) != len(relation.schema):
+        raise fail(
+            Code.WRONG_ARITY,
+            f"{len(names)} names for {len(relation.schema)} columns",
+            names[0].span,
+        )
+    fields = zip(names, relation.schema, strict=True)
+    return replace(relation, schema=Struct(tuple(Field(n.text, f.type) for n, f in fields)))

@@ -1,0 +1,134 @@
+"""Subqueries of expressions: `(SELECT max(x) FROM t)`, `EXISTS (...)`, `a IN (SELECT ...)`.
+
+The binder meets them in the middle of an expression and leaves a column behind; here they wait
+until the plan has come to the clause that uses them. Then a `Subquery` node right below that clause
+adds the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from narrows.errors import Code, Span, fail
+from narrows.expressions import Column, Expr, columns_of, rewrite
+from narrows.logical.nodes import Node
+from narrows.logical.relational_nodes import Subquery
+from narrows.logical.walk import topological, transform_up
+from narrows.schema import BOOLEAN, DataType, Field, Struct
+from narrows.sql.binding import Ids, SubqueryKind, span_of
+from narrows.sql.scope import Relation
+
+PlanQuery = Callable[[exp.Expr], Node]
+
+_NAMES = {
+    SubqueryKind.SCALAR: "scalar_subquery",
+    SubqueryKind.EXISTS: "exists_subquery",
+    SubqueryKind.IN: "in_subquery",
+}
+
+
+@dataclass
+class WaitingSubquery:
+    kind: SubqueryKind
+    operands: tuple[Expr, ...]
+    subplan: Node
+    relation: Relation
+    span: Span | None
+
+    def outer_columns(self) -> Iterator[Column]:
+        """The columns of the query around it that it looks at."""
+        yield from (column for operand in self.operands for column in columns_of(operand))
+        yield from outer_columns(self.subplan)
+
+    def rewrite(self, change: Callable[[Expr], Expr | None]) -> None:
+        """Replaces parts of what it says about the rows of the query around it."""
+        self.operands = tuple(rewrite(operand, change) for operand in self.operands)
+        outer = {column.id for column in outer_columns(self.subplan)}
+
+        def change_outer(expr: Expr) -> Expr | None:
+            about_outer = any(column.id in outer for column in columns_of(expr))
+            return change(expr) if about_outer else None
+
+        def change_node(node: Node) -> Node | None:
+            before = node.expressions
+            after = [rewrite(expr, change_outer) for expr in before]
+            if all(new is old for new, old in zip(after, before, strict=True)):
+                return None
+            return node.with_expressions(after)
+
+        self.subplan = transform_up(self.subplan, change_node) or self.subplan
+
+
+@dataclass
+class WaitingSubqueries:
+    """The subqueries of one SELECT that have no place in its plan yet."""
+
+    ids: Ids
+    plan_query: PlanQuery
+    waiting: dict[int, WaitingSubquery] = field(default_factory=dict)
+
+    def add(self, kind: SubqueryKind, operands: tuple[Expr, ...], tree: exp.Expr) -> Column:
+        """Plans a subquery; the column that will hold its answer."""
+        subplan = self.plan_query(tree)
+        dtype: DataType = BOOLEAN
+        if kind is not SubqueryKind.EXISTS:
+            _check_columns(kind, len(operands), subplan, tree)
+        if kind is SubqueryKind.SCALAR:
+            dtype = subplan.outputs[0].dtype
+        number = self.ids.new()
+        schema = Struct((Field(f"{_NAMES[kind]}_{number}", dtype),))
+        relation = Relation(number, None, schema)
+        span = span_of(tree)
+        self.waiting[number] = WaitingSubquery(kind, operands, subplan, relation, span)
+        return relation.column(0, span)
+
+    def place(self, plan: Node, expressions: Iterable[Expr]) -> Node:
+        """The plan with the columns that these expressions need of subqueries."""
+        used = dict.fromkeys(c.id.relation for expr in expressions for c in columns_of(expr))
+        for number in used:
+            subquery = self.waiting.pop(number, None)
+            if subquery is not None:
+                plan = Subquery(
+                    kind=subquery.kind,
+                    child=self.place(plan, subquery.operands),
+                    subplan=subquery.subplan,
+                    relation=subquery.relation,
+                    operands=subquery.operands,
+                )
+        return plan
+
+    def used_by(self, expressions: Iterable[Expr]) -> list[WaitingSubquery]:
+        """Those whose column stands in one of the expressions."""
+        used = dict.fromkeys(c.id.relation for expr in expressions for c in columns_of(expr))
+        return [self.waiting[number] for number in used if number in self.waiting]
+
+    def refuse(self, expressions: Iterable[Expr], where: str) -> None:
+        for subquery in self.used_by(expressions):
+            raise fail(
+                Code.NOT_SUPPORTED, f"subqueries in {where} cannot be planned yet", subquery.span
+            )
+
+
+def outer_columns(plan: Node) -> Iterator[Column]:
+    """The columns that a plan uses and does not make itself."""
+    nodes = topological(plan)
+    made = {relation.id for node in nodes if (relation := getattr(node, "relation", None))}
+    for node in nodes:
+        for expr in node.expressions:
+            for column in columns_of(expr):
+                if column.id.relation not in made:
+                    yield column
+
+
+def _check_columns(kind: SubqueryKind, operands: int, subplan: Node, tree: exp.Expr) -> None:
+    wanted = operands if kind is SubqueryKind.IN else 1
+    found = len(subplan.outputs)
+    if found != wanted:
+        raise fail(
+            Code.WRONG_ARITY,
+            f"the subquery gives {found} columns, {wanted} {'is' if wanted == 1 else 'are'} needed",
+            span_of(tree),
+        )

@@ -1,0 +1,24 @@
+"""Which aggregations over a window can be kept up to date row by row."""
+
+from __future__ import annotations
+
+from narrows.expression_text import expression_text
+from narrows.expressions import Call
+from narrows.logical.nodes import Aggregation, Window
+from narrows.sql.functions.registry import WindowKind
+
+CUT_BY_SPARK = frozenset({WindowKind.TUMBLING, WindowKind.HOPPING, WindowKind.SESSION})
+"""The windows that a row's time and key alone put it into; Spark has them."""
+
+
+def why_not_incremental(aggregation: Aggregation) -> str | None:
+    """Why the window below this aggregation has to keep its rows until it closes; None if not."""
+    window = aggregation.child
+    if not isinstance(window, Window):
+        return "there is no window right below"
+    if window.window.function.window_kind not in CUT_BY_SPARK:
+        return f"`{window.window.function.name}` keeps its rows until it closes"
+    for _, call in aggregation.calls:
+        if isinstance(call, Call) and (call.distinct or not call.function.incremental):
+            return f"`{expression_text(call)}` needs all rows of a window"
+    return None

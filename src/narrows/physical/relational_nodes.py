@@ -1,0 +1,55 @@
+"""Physical nodes of queries that are more than one SELECT; each is its logical counterpart."""
+
+from __future__ import annotations
+
+from narrows.logical.nodes import Node
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    OneRow,
+    SetOperation,
+    Subquery,
+    Union,
+    Values,
+)
+
+
+class PhysicalOneRow(OneRow):
+    pass
+
+
+class PhysicalValues(Values):
+    pass
+
+
+class PhysicalUnion(Union):
+    pass
+
+
+class PhysicalSetOperation(SetOperation):
+    pass
+
+
+class PhysicalSubquery(Subquery):
+    pass
+
+
+class PhysicalAnalytic(Analytic):
+    pass
+
+
+class PhysicalKeep(Keep):
+    @property
+    def operator(self) -> str:
+        return "PhysicalProject"
+
+
+RELATIONAL_COUNTERPARTS: dict[type[Node], type[Node]] = {
+    OneRow: PhysicalOneRow,
+    Values: PhysicalValues,
+    Union: PhysicalUnion,
+    SetOperation: PhysicalSetOperation,
+    Subquery: PhysicalSubquery,
+    Analytic: PhysicalAnalytic,
+    Keep: PhysicalKeep,
+}

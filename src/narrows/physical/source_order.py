@@ -1,0 +1,46 @@
+"""Which sources have to ship the place of each row: those below something that goes by it.
+
+Not a rule that could be switched off: without it `lag` would not know what came before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from narrows.expressions import Call, walk
+from narrows.logical.nodes import Node, StatefulFunction, Window
+from narrows.logical.walk import topological, transform_up
+from narrows.physical.incremental import CUT_BY_SPARK
+from narrows.physical.nodes import PhysicalDecoder, PhysicalSharedStream
+
+
+def with_source_order(plan: Node) -> Node:
+    ordered = {
+        id(below)
+        for node in topological(plan)
+        if goes_by_order(node)
+        for below in topological(node)
+        if isinstance(below, (PhysicalDecoder, PhysicalSharedStream))
+    }
+
+    def ship_order(node: Node) -> Node | None:
+        if isinstance(node, (PhysicalDecoder, PhysicalSharedStream)) and id(node) in ordered:
+            return replace(node, order=True)
+        return None
+
+    return transform_up(plan, ship_order) or plan
+
+
+def goes_by_order(node: Node) -> bool:
+    """Does what the node gives depend on the order of the rows that it gets?"""
+    match node:
+        case StatefulFunction():
+            return True
+        case Window(window=call):
+            return call.function.window_kind not in CUT_BY_SPARK
+        case _:
+            return any(
+                isinstance(part, Call) and part.function.by_order
+                for expr in node.expressions
+                for part in walk(expr)
+            )

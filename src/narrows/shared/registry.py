@@ -1,0 +1,279 @@
+"""Who reads a shared stream, what each needs of it, and what is decoded for all of them.
+
+The registry is a small file in the state folder, and every operation reads it, changes it and
+writes it back under a lock: the processes of Spark that plan the ingest and the readers are not the
+user's process, and this file is how they talk. A crash leaves it as it was before or after.
+
+**Applied.** The ingest takes the union of all demands when it plans a micro-batch (`apply`), and
+what it took is public: `version`, which grows whenever the union changes, and the union itself.
+`planned` is the entry that it is working on or has last worked on.
+
+**Positions.** A consumer's position is the last entry it is done with. Registering decides it, once
+and for all: from the entry after it on, every entry covers the consumer's demand. That is so
+because entries planned later take the consumer into account, and because the one that may be under
+way is known to cover the demand, or is left out.
+
+    known before, and nothing is missing since    goes on where it was
+    `latest`                                      after the newest entry
+    `earliest`                                    before the oldest entries that cover it
+
+**Leases.** A consumer whose process is gone cannot say so. It stays registered until its lease has
+run out, so that a restart finds everything that was kept for it; then it is forgotten, except for
+its position. The same holds for one that has failed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from narrows.demand import Demand
+from narrows.errors import Code, fail
+from narrows.files.atomic import sweep, write_atomically
+from narrows.shared.log import EMPTY, SharedLog
+from narrows.shared.snapshot import Applied, Consumer, Snapshot
+
+LEASE_SECONDS = 60.0
+LATEST, EARLIEST = "latest", "earliest"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Where a consumer begins."""
+
+    position: int
+    missed: int = 0
+    """Entries that it has missed since it was last registered; they are gone, or without what it
+    needs."""
+
+
+class Registry:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        clock: Callable[[], float] = time.time,
+        lease: float = LEASE_SECONDS,
+        owner: str | None = None,
+    ) -> None:
+        self._folder = Path(folder)
+        self._clock = clock
+        self._lease = lease
+        self._owner = owner or f"{socket.gethostname()}:{os.getpid()}"
+        self._log = SharedLog(folder)
+
+    # --- consumers --------------------------------------------------------------------------------
+
+    def register(
+        self, demands: Mapping[str, Demand], start_at: str = LATEST
+    ) -> dict[str, Registered]:
+        """Registers consumers, all at once; a consumer that is registered already begins anew."""
+        with self._changing() as state:
+            found: dict[str, Registered] = {}
+            for name, demand in demands.items():
+                known = state.positions.get(name)
+                position = self._first_position(state.applied, demand, known, start_at)
+                if known is None:
+                    found[name] = Registered(position)
+                else:  # never back: it may have begun after an entry that was still under way
+                    position = max(position, known)
+                    found[name] = Registered(position, missed=position - known)
+            consumers = {
+                name: Consumer(demands[name], found[name].position, self._owner, self._alive_until)
+                for name in demands
+            }
+            state.consumers = {**state.consumers, **consumers}
+            state.positions = {**state.positions, **{n: f.position for n, f in found.items()}}
+            return found
+
+    def unregister(self, *names: str) -> None:
+        """Takes consumers out; where they were is remembered."""
+        with self._changing() as state:
+            state.consumers = {n: c for n, c in state.consumers.items() if n not in names}
+
+    def abandon(self, *names: str) -> None:
+        """Says that nobody runs these consumers any more, though they were not done.
+
+        They stay registered for the time of a lease, so that nothing is lost to whoever mends what
+        was wrong and starts them again.
+        """
+        with self._changing() as state:
+            abandoned = {
+                name: replace(consumer, owner="", alive_until=self._alive_until)
+                for name, consumer in state.consumers.items()
+                if name in names
+            }
+            state.consumers = {**state.consumers, **abandoned}
+
+    def forget(self, name: str) -> None:
+        """Takes a consumer out, and its position with it."""
+        with self._changing() as state:
+            state.consumers = {n: c for n, c in state.consumers.items() if n != name}
+            state.positions = {n: p for n, p in state.positions.items() if n != name}
+
+    def advance(self, positions: Mapping[str, int]) -> None:
+        """Says that consumers are done with all entries up to these."""
+        with self._changing() as state:
+            moved = {
+                name: replace(state.consumers[name], position=position)
+                for name, position in positions.items()
+                if name in state.consumers and position > state.consumers[name].position
+            }
+            state.consumers = {**state.consumers, **moved}
+            state.positions = {**state.positions, **{n: c.position for n, c in moved.items()}}
+
+    def renew(self, *names: str) -> None:
+        """Extends leases."""
+        with self._changing() as state:
+            renewed = {
+                name: replace(consumer, alive_until=self._alive_until)
+                for name, consumer in state.consumers.items()
+                if name in names
+            }
+            state.consumers = {**state.consumers, **renewed}
+
+    def _first_position(
+        self, applied: Applied, demand: Demand, known: int | None, start_at: str
+    ) -> int:
+        numbers = self._log.numbers()
+        last = numbers[-1] if numbers else EMPTY
+        under_way = applied.planned > last
+        if under_way and not applied.demand.covers(demand):
+            return applied.planned
+        covering = last  # from the entry after this one on, all are there and cover the demand
+        for number in reversed(numbers):
+            if number != covering or not self._log.entry(number).demand.covers(demand):
+                break
+            covering = number - 1
+        if known is not None and covering <= known <= last:
+            return known
+        return covering if start_at == EARLIEST else last
+
+    # --- the ingest -------------------------------------------------------------------------------
+
+    def begin(self, definition: str) -> None:
+        """Says that no ingest is under way: what one had planned and not published is void.
+
+        The definition says what the entries are made of; it cannot change while there are some.
+        """
+        with self._changing() as state:
+            last = self._log.last()
+            if state.definition not in (None, definition) and last != EMPTY:
+                name = self._folder.name
+                raise fail(
+                    Code.CHECKPOINT_MISMATCH,
+                    f"shared stream `{name}` was another one before: its schema, format or path"
+                    " is not what its entries were made from",
+                    None,
+                    "give the changed stream another name, or forget what the old one has"
+                    f" decoded: `narrows reset {name}`",
+                )
+            state.definition = definition
+            state.applied = replace(state.applied, planned=last)
+
+    def apply(self, entry: int | None = None) -> Applied:
+        """Takes the union of now; with an entry, for that one, which is under way from now on."""
+        with self._changing() as state:
+            self._expire(state)
+            applied, union = state.applied, state.union
+            if union != applied.demand:
+                applied = replace(applied, version=applied.version + 1, demand=union)
+            if entry is not None:
+                applied = replace(applied, planned=entry)
+            state.applied = applied
+            return applied
+
+    def retain(self) -> None:
+        """Removes the entries that every consumer has passed."""
+        with self._changing() as state:
+            self._expire(state)
+            positions = [consumer.position for consumer in state.consumers.values()]
+            self._log.retain(min(positions, default=self._log.last()))
+
+    def snapshot(self) -> Snapshot:
+        if not self._path.exists():
+            return Snapshot()  # whoever only looks leaves no trace
+        with self._locked(fcntl.LOCK_SH):
+            return self._load()
+
+    def _expire(self, state: _Changing) -> None:
+        now = self._clock()
+        state.consumers = {
+            name: consumer
+            for name, consumer in state.consumers.items()
+            if consumer.alive_until > now or _is_alive(consumer.owner)
+        }
+
+    @property
+    def _alive_until(self) -> float:
+        return self._clock() + self._lease
+
+    # --- the file ---------------------------------------------------------------------------------
+
+    @property
+    def _path(self) -> Path:
+        return self._folder / "registry"
+
+    @contextmanager
+    def _locked(self, kind: int) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._folder / "registry.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, kind)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _changing(self) -> Iterator[_Changing]:
+        with self._locked(fcntl.LOCK_EX):
+            before = self._load()
+            state = _Changing(before)
+            yield state
+            after = state.snapshot()
+            if after != before:
+                sweep(self._folder)
+                write_atomically(self._path, after.to_bytes())
+
+    def _load(self) -> Snapshot:
+        try:
+            return Snapshot.from_bytes(self._path.read_bytes(), str(self._path))
+        except FileNotFoundError:
+            return Snapshot()
+
+
+class _Changing:
+    """A snapshot that is being changed."""
+
+    def __init__(self, before: Snapshot) -> None:
+        self.applied = before.applied
+        self.consumers = before.consumers
+        self.positions = before.positions
+        self.definition = before.definition
+
+    @property
+    def union(self) -> Demand:
+        return self.snapshot().union
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.applied, self.consumers, self.positions, self.definition)
+
+
+def _is_alive(owner: str) -> bool:
+    """Is the process there, as far as we can see? A process that was suspended has not gone."""
+    host, _, pid = owner.rpartition(":")
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

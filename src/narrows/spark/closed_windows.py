@@ -1,0 +1,109 @@
+"""Aggregations over windows that keep their rows.
+
+A window gives all its rows in the micro-batch in which it closes, and never again. So what stands
+above it need not be kept between batches: every batch is a small table, and any aggregate that
+Spark has will do, DISTINCT included. Rows are written as the sink writes them elsewhere, and a
+batch that is run again replaces what it wrote before.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.errors import Code, fail
+from narrows.expression_text import expression_text
+from narrows.expressions import Call
+from narrows.logical.nodes import Aggregation, Distinct, Limit, Node, Sort, Window
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalStreamingAggregation
+from narrows.spark.compile import OpenSource, compile_node, compile_plan
+from narrows.spark.event_time import RunTime
+from narrows.spark.sink import Written, discard, publish_batch, write_task
+from narrows.spark.write_spec import WriteSpec
+
+_WRITTEN = "written BINARY"
+
+WriteBatch = Callable[[DataFrame, int], None]
+
+
+def kept_window(plan: Node) -> Window | None:
+    """The window whose rows an aggregation above it folds when it closes."""
+    for node in topological(plan):
+        if isinstance(node, Aggregation) and not isinstance(node, PhysicalStreamingAggregation):
+            for below in topological(node):
+                if isinstance(below, Window):
+                    return below
+    return None
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What Spark runs as a stream and, where that is not all, what becomes of each micro-batch."""
+
+    frame: DataFrame
+    finish: Callable[[DataFrame], DataFrame] | None = None
+
+
+def streamed(
+    plan: Node, spark: SparkSession, stream: OpenSource, table: OpenSource, time: RunTime
+) -> Streamed:
+    """A plan in two parts, where there is a window that keeps its rows."""
+    _refuse_endless_distinct(plan)
+    window = kept_window(plan)
+    if window is None:
+        return Streamed(compile_plan(plan, spark, stream, time))
+    _refuse_order(plan)
+    kept = compile_node(plan, window, spark, stream, time)
+
+    def finish(closed: DataFrame) -> DataFrame:
+        return compile_plan(plan, spark, table, given={window: kept.with_data(closed)})
+
+    return Streamed(kept.data, finish)
+
+
+def _refuse_endless_distinct(plan: Node) -> None:
+    for node in topological(plan):
+        if not isinstance(node, Aggregation) or kept_window(node) is not None:
+            continue
+        for _, call in node.calls:
+            if isinstance(call, Call) and call.distinct:
+                raise fail(
+                    Code.NOT_SUPPORTED,
+                    f"`{expression_text(call)}` over a stream without end would keep all its rows",
+                    call.span,
+                    "give it a window: `GROUP BY tumblingwindow('mi', 1)`",
+                )
+
+
+def _refuse_order(plan: Node) -> None:
+    for node in topological(plan):
+        if isinstance(node, (Sort, Limit, Distinct)):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"{node.operator.removeprefix('Physical').upper()} over all windows of a stream"
+                " would never see the last one",
+            )
+
+
+def write_closed(finish: Callable[[DataFrame], DataFrame], spec: WriteSpec) -> WriteBatch:
+    """Writes, for each micro-batch, what `finish` makes of the rows of the windows that closed."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        written = pa.array([pickle.dumps(write_task(spec, batches))], pa.binary())
+        yield pa.RecordBatch.from_arrays([written], names=["written"])
+
+    def write_batch(closed: DataFrame, batch: int) -> None:
+        rows = finish(closed).mapInArrow(write, _WRITTEN).collect()
+        written: list[Written] = [pickle.loads(row["written"]) for row in rows]
+        try:
+            publish_batch(spec, written, batch)
+        except BaseException:
+            discard(written)
+            raise
+
+    return write_batch

@@ -1,0 +1,89 @@
+"""A data frame beside what its columns are to the plan, and how columns are named in it.
+
+Columns get names of ours (`c3_0`: relation 3, ordinal 0), so that no user's name can collide with
+another or with a keyword, and so that a name means the same column in a whole plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from narrows.expressions import ColumnId
+from narrows.logical.nodes import NamedExpr
+from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
+from narrows.sql.scope import Relation
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A data frame, and what its columns are to the plan.
+
+    Beside the plan's columns it may have hidden ones, for operators that go by time or order, and
+    fragments that readers have encoded for the sinks.
+    """
+
+    data: DataFrame
+    sources: Mapping[int, ShippedSource]
+    columns: Mapping[ColumnId, Typed]
+    fragments: tuple[str, ...] = ()
+    """Columns that nobody computes with: what readers have encoded for the sinks."""
+    order: str | None = None
+    """The hidden column that holds each row's place in its source."""
+    stamp: str | None = None
+    """The hidden column that says when a row happened: its event time, or when it was read."""
+    clock: str | None = None
+    """The hidden column that the watermark follows, in a stream; often the same as `stamp`."""
+
+    @property
+    def sql(self) -> SparkSql:
+        return SparkSql(self.sources, self.columns, self.order)
+
+    def with_data(self, data: DataFrame) -> Self:
+        return replace(self, data=data)
+
+    def with_made(self, data: DataFrame, relation: Relation) -> Self:
+        """The frame with the columns that a node adds to each row."""
+        made = {
+            column.id: Typed(quote(column_name(relation.id, ordinal)), column.dtype)
+            for ordinal, column in enumerate(relation.columns)
+        }
+        return replace(self, data=data, columns={**self.columns, **made})
+
+    @property
+    def hidden(self) -> list[str]:
+        names = (self.order, self.stamp, self.clock)
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def column_name(relation: int, ordinal: int) -> str:
+    """The name of a plan's column in a data frame."""
+    return f"c{relation}_{ordinal}"
+
+
+def fragment_name(relation: int, place: int) -> str:
+    """The column of a source's fragment; nobody computes with it, so it keeps its name."""
+    return f"f{relation}_{place}"
+
+
+def named_columns(
+    frame: Frame, named: Sequence[NamedExpr], relation: int, first: int = 0
+) -> list[SparkColumn]:
+    """The expressions as columns of a relation, from an ordinal on."""
+    return [
+        F.expr(frame.sql.text(expr)).alias(column_name(relation, ordinal))
+        for ordinal, (_, expr) in enumerate(named, start=first)
+    ]
+
+
+def relation_columns(named: Sequence[NamedExpr], relation: int) -> dict[ColumnId, Typed]:
+    """What named expressions are, once they are columns of a relation."""
+    return {
+        ColumnId(relation, ordinal): Typed(quote(column_name(relation, ordinal)), expr.dtype)
+        for ordinal, (_, expr) in enumerate(named)
+    }

@@ -1,0 +1,70 @@
+"""ANALYZE TABLE: counts what the planner estimates by, with a query over the table itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from narrows.catalog.objects import Source
+from narrows.catalog.statistics import ColumnStatistics, TableStatistics
+from narrows.files.atomic import write_atomically
+from narrows.files.listing import list_files
+from narrows.optimizer.estimates import type_width
+from narrows.schema import BINARY, STRING, Field, is_nested, quoted
+
+if TYPE_CHECKING:
+    from narrows.spark.session import Session
+
+
+def count_table(session: Session, source: Source) -> TableStatistics:
+    """Rows, and of each column the average width, the distinct values (about) and the NULLs."""
+    before = fingerprint(source)
+    selected = ["count(*)"]
+    for field in source.schema:
+        selected.extend(_figures(field))
+    query = f"SELECT {', '.join(selected)} FROM {quoted(source.name)}"
+    (row,) = session.query(query).collect()
+    rows, figures = int(row[0]), list(row)[1:]
+    columns = {}
+    for place, field in enumerate(source.schema):
+        present, distinct, width = figures[3 * place : 3 * place + 3]
+        columns[field.name] = ColumnStatistics(
+            width=float(width if width is not None else 0.0),
+            distinct=None if distinct is None else int(distinct),
+            null_fraction=1 - present / rows if rows else 0.0,
+        )
+    return TableStatistics(rows, columns, before)
+
+
+def _figures(field: Field) -> Sequence[str]:
+    name = quoted(field.name)
+    if is_nested(field.type):
+        return (f"count({name})", "NULL", f"avg(octet_length(to_json({name})))")
+    text = field.type in (STRING, BINARY)
+    width = f"avg(octet_length({name}))" if text else str(type_width(field.type))
+    return (f"count({name})", f"approx_count_distinct({name})", width)
+
+
+def fingerprint(source: Source) -> str:
+    """Changes whenever the table's files do."""
+    files = list_files(str(source.options["path"]), missing_ok=True)
+    text = "\n".join(sorted(repr(file) for file in files))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def save_statistics(path: Path, counted: TableStatistics) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(counted.to_json()).encode())
+
+
+def load_statistics(path: Path, source: Source) -> TableStatistics | None:
+    """What was counted, if the table still has the same files and columns."""
+    if not path.exists():
+        return None
+    counted = TableStatistics.from_json(json.loads(path.read_text("utf-8")))
+    if counted.files != fingerprint(source) or list(counted.columns) != source.schema.names:
+        return None
+    return counted

@@ -1,0 +1,35 @@
+"""How values compare: as in Spark, where NaN equals itself and is the largest number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Value = Any
+"""A value of a row: None, a scalar, or a nested value as Arrow gives it to Python."""
+
+
+def same(left: Value, right: Value) -> bool:
+    """Is it the same value, NULL and NaN included?"""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right) or (_is_nan(left) and _is_nan(right))
+
+
+def less(left: Value, right: Value) -> bool:
+    """Is a value smaller than another, neither of them NULL?"""
+    if _is_nan(left):
+        return False
+    return True if _is_nan(right) else bool(left < right)
+
+
+def order_key(place: Value) -> tuple[Any, ...]:
+    """A sort key of a row's place in its source: a struct, or structs in structs after a join."""
+    if isinstance(place, dict):
+        return tuple(order_key(part) for part in place.values())
+    return (place is not None, place or 0)
+
+
+def _is_nan(value: Value) -> bool:
+    return isinstance(value, float) and value != value

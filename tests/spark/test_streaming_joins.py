@@ -1,0 +1,58 @@
+"""Streams joined with tables and with streams give the rows that a query over the files gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import narrows
+
+PIPELINES = {
+    "with_table": "SELECT v.id, p.title FROM views v LEFT JOIN pages p ON v.page = p.page",
+    "with_stream": "SELECT v.id, c.page, c.n FROM views v JOIN clicks c ON v.id = c.id"
+    " AND c.at BETWEEN v.at AND v.at + INTERVAL '10' MINUTE",
+    "of_both": "SELECT id, page FROM views UNION ALL SELECT id, page FROM clicks"
+    " WHERE page IN (SELECT page FROM pages WHERE title <> 'one')",
+}
+
+
+def _write(folder: Path, rows: list[dict[str, object]]) -> None:
+    folder.mkdir()
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (folder / "rows.json").write_text(lines, encoding="utf-8")
+
+
+def test_like_queries(small_data: SparkSession, tmp_path: Path) -> None:
+    at = "2026-01-01T10:{:02}:00Z"
+    views = [{"id": i, "page": f"p{i % 4}", "at": at.format(i), "more": "x"} for i in range(30)]
+    clicks = [
+        {"id": i, "page": f"p{i % 3}", "at": at.format(min(i * 2, 59)), "n": i} for i in range(30)
+    ]
+    pages = [{"page": "p1", "title": "one"}, {"page": "p2", "title": "two"}]
+    for name, rows in (("views", views), ("clicks", clicks), ("pages", pages)):
+        _write(tmp_path / name, rows)
+    with narrows.connect(small_data, state=tmp_path / "state") as session:
+        for name, column in (("views", "more STRING"), ("clicks", "n BIGINT")):
+            session.execute(
+                f"CREATE STREAM {name} (id BIGINT, page STRING, at TIMESTAMP, {column}) WITH"
+                f" (connector = 'file', path = '{tmp_path / name}', eventtime = 'at',"
+                " watermark = '1 hour')"
+            )
+        session.execute(
+            "CREATE TABLE pages (page STRING, title STRING)"
+            f" WITH (connector = 'file', path = '{tmp_path / 'pages'}')"
+        )
+        for name, query in PIPELINES.items():
+            session.execute(f"CREATE SINK out_{name} WITH (connector = 'memory')")
+            session.execute(f"CREATE PIPELINE {name} INTO out_{name} AS {query}")
+        session.start(*PIPELINES, once=True).await_done(timeout=300)
+        for name, query in PIPELINES.items():
+            expected = [row.asDict() for row in session.query(query).collect()]
+            assert expected
+            assert _sorted(session.rows(f"out_{name}")) == _sorted(expected)
+
+
+def _sorted(rows: list[dict[str, object]]) -> list[str]:
+    return sorted(json.dumps(row) for row in rows)

@@ -1,0 +1,197 @@
+"""Windows while a pipeline runs: time that goes by, ends of bounded runs, what is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import narrows
+from narrows.files.ranges import FileRange
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalDecoder
+from narrows.planner import plan
+from narrows.spark.closing import ClosedMark, checkpoint_watermark
+from narrows.spark.compile import read_spec
+from narrows.spark.dead_letters import read_dead_letters
+from narrows.spark.read_partition import read_partition
+from narrows.spark.row_order import Place
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def session(spark: SparkSession, folder: Path) -> Iterator[narrows.Session]:
+    with narrows.connect(spark, state=folder / "state") as made:
+        made.execute(
+            f"""
+            CREATE STREAM timed (k BIGINT, a BIGINT, ts BIGINT)
+              WITH (connector = 'file', path = '{folder}/in', eventtime = 'ts',
+                    eventtime_unit = 's', watermark = '2 seconds');
+            CREATE STREAM plain (k BIGINT, a BIGINT)
+              WITH (connector = 'file', path = '{folder}/in');
+            CREATE SINK out WITH (connector = 'memory');
+            """
+        )
+        yield made
+
+
+def put(folder: Path, name: str, *rows: dict[str, Any]) -> None:
+    hidden = folder / "in" / f".{name}"
+    hidden.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    hidden.rename(folder / "in" / name)
+
+
+def wait_for(holds: Callable[[], bool], run: narrows.Run) -> None:
+    deadline = time.monotonic() + 180
+    while not holds():
+        run.raise_if_failed()
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def test_windows_in_processing_time_close_when_no_row_comes(
+    session: narrows.Session, folder: Path
+) -> None:
+    session.execute(
+        "CREATE PIPELINE p INTO out AS SELECT k, sum(a) AS total FROM plain"
+        " GROUP BY k, tumblingwindow('ss', 1)"
+    )
+    put(folder, "a.json", {"k": 1, "a": 2}, {"k": 1, "a": 3}, {"k": 2, "a": 4})
+    run = session.start("p", trigger="200 milliseconds")
+    try:
+        wait_for(lambda: len(session.rows("out")) == 2, run)
+    finally:
+        run.stop()
+    rows = sorted(session.rows("out"), key=lambda row: row["k"])
+    assert rows == [{"k": 1, "total": 5}, {"k": 2, "total": 4}]
+
+
+def test_runs_that_end_close_windows_once(session: narrows.Session, folder: Path) -> None:
+    session.execute(
+        "CREATE PIPELINE p INTO out AS SELECT k, count(*) AS n, window_start() AS since FROM timed"
+        " GROUP BY k, tumblingwindow('ss', 10)"
+    )
+    checkpoint = session.state.checkpoint("p")
+    put(folder, "a.json", {"k": 1, "ts": 1000}, {"k": 1, "ts": 1009})
+    session.start("p", once=True).await_done(timeout=180)
+    assert [row["n"] for row in session.rows("out")] == [2]
+    closed = checkpoint_watermark(checkpoint)
+    assert closed == 1_010_000, "at the end of the last window, and no later"
+    session.start("p", once=True).await_done(timeout=180)
+    assert checkpoint_watermark(checkpoint) == closed, "there was nothing to close"
+    put(folder, "b.json", {"k": 1, "ts": 1005}, {"k": 1, "ts": 1010})
+    run = session.start("p", once=True).await_done(timeout=180)
+    assert [row["n"] for row in session.rows("out")] == [2, 1], (
+        "a new window; the late row is not in it"
+    )
+    assert run.progress["p"]["late"] == 1
+
+
+def test_rows_without_a_time_are_dead_letters(session: narrows.Session, folder: Path) -> None:
+    put(
+        folder, "a.json", {"k": 1, "ts": 5}, {"k": 2}, {"k": 3, "ts": "soon"}, {"k": 4, "ts": 2**62}
+    )
+    rows = session.query("SELECT k FROM timed").collect()
+    assert [row["k"] for row in rows] == [1]
+    letters = list(read_dead_letters(folder / "state" / "dead_letters" / "timed"))
+    assert [letter["reason"] for letter in letters] == [
+        "the event time `ts` is missing, or cannot be read",
+        "the event time `ts` is missing, or cannot be read",
+        "the event time `ts` is out of range",
+    ]
+    assert [json.loads(letter["payload"])["k"] for letter in letters] == [2, 3, 4]
+
+
+def test_the_place_of_a_row_does_not_depend_on_tests_or_tasks(
+    session: narrows.Session, folder: Path
+) -> None:
+    put(folder, "a.json", *({"k": i % 2, "a": i, "ts": 1} for i in range(10)))
+    path = folder / "in" / "a.json"
+    planned = plan("SELECT lag(a) FROM timed", session.catalog)
+    (decoder,) = [n for n in topological(planned.physical) if isinstance(n, PhysicalDecoder)]
+    spec = read_spec(decoder)
+    batches = read_partition(
+        spec, [FileRange(str(path), 0, path.stat().st_size)], [Place(batch=3, number=2)]
+    )
+    places = [place for batch in batches for place in batch.column(spec.order).to_pylist()]
+    assert places == [{"batch": 3, "row": (2 << 40) + row} for row in range(10)]
+
+
+def test_order_over_many_partitions(session: narrows.Session, folder: Path) -> None:
+    """Files of a stream are read by several tasks; functions see their rows in order."""
+    for number in range(6):
+        put(folder, f"{number}.json", *({"a": number * 10 + i, "ts": 1} for i in range(10)))
+    rows = session.query("SELECT a, lag(a) AS before FROM timed").collect()
+    assert sorted((row["a"], row["before"]) for row in rows) == [
+        (number, number - 1 if number else None) for number in range(60)
+    ]
+
+
+def test_order_above_a_join_with_a_table(session: narrows.Session, folder: Path) -> None:
+    """A row that matches twice is two rows, in the order of the table."""
+    put(folder, "a.json", *({"k": i % 2, "a": i, "ts": 1} for i in range(4)))
+    names = [json.dumps({"id": 0, "name": "x"}), json.dumps({"id": 0, "name": "y"})]
+    (folder / "names.json").write_text("\n".join(names), "utf-8")
+    session.execute(
+        "CREATE TABLE names (id BIGINT, name STRING)"
+        f" WITH (connector = 'file', path = '{folder}/names.json')"
+    )
+    rows = session.query(
+        "SELECT a, name, lag(concat(a, name)) AS before FROM timed JOIN names ON k = id"
+    ).collect()
+    assert sorted(map(tuple, rows)) == [
+        (0, "x", None),
+        (0, "y", "0x"),
+        (2, "x", "0y"),
+        (2, "y", "2x"),
+    ]
+
+
+def test_order_of_payloads_in_a_data_frame(session: narrows.Session) -> None:
+    payloads = [(json.dumps({"a": number}),) for number in range(20)]
+    session.register("frame", session.spark.createDataFrame(payloads, "value STRING"), "a BIGINT")
+    rows = session.query("SELECT a, lag(a) AS before FROM frame").collect()
+    assert {(row["a"], row["before"]) for row in rows} == {
+        (number, number - 1 if number else None) for number in range(20)
+    }
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT count(DISTINCT a) AS n FROM timed", "without end"),
+        (
+            "SELECT count(DISTINCT a) AS n FROM timed GROUP BY tumblingwindow('ss', 1) ORDER BY n",
+            "SORT over all windows",
+        ),
+        ("SELECT lag(x) AS l FROM plain LATERAL VIEW explode(array(a, k)) t AS x", "no place"),
+    ],
+)
+def test_what_a_stream_cannot_do_is_said(session: narrows.Session, sql: str, reason: str) -> None:
+    session.execute(f"CREATE PIPELINE p INTO out AS {sql}")
+    with pytest.raises(narrows.NarrowsError, match=reason):
+        session.start("p", once=True)
+
+
+def test_the_mark_of_closed_windows_goes_when_a_run_begins(tmp_path: Path) -> None:
+    mark, commits = tmp_path / "p.closed", tmp_path / "checkpoint" / "commits"
+    commits.mkdir(parents=True)
+    assert not ClosedMark(mark, tmp_path / "checkpoint").holds
+    ClosedMark(mark, tmp_path / "checkpoint").set(700)
+    assert not ClosedMark(mark, tmp_path / "checkpoint").holds, "promised, but never done"
+    for batch, watermark in ((9, 600), (10, 700)):
+        text = f'v1\n{{"nextBatchWatermarkMs":{watermark}}}'
+        (commits / str(batch)).write_text(text, "utf-8")
+    ClosedMark(mark, tmp_path / "checkpoint").set(700)
+    assert ClosedMark(mark, tmp_path / "checkpoint").holds
+    assert not ClosedMark(mark, tmp_path / "checkpoint").holds, "the run before took it away"
