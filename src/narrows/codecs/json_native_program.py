@@ -199,7 +199,7 @@ class _Describer:
                 names: Any = [*sorted(reachable, key=_index), *[2**32 - 1] * len(beyond)]
             case Struct() | Map():
                 shape = "object"
-                steps = list(place.parts)
+                steps = _in_order(place)
                 names = [_name(step) for step in steps]
             case _:
                 shape, steps, names = "scalar", [], None
@@ -272,6 +272,15 @@ def _scalar(dtype: DataType) -> _Tuple:
             return (_SCALARS[dtype],)
         case _:
             raise InternalError(f"no JSON value is a {dtype}")
+
+
+def _in_order(place: Place) -> list[Step]:
+    """The steps to the parts in the order of the schema, which is mostly that of documents: of a
+    key, the kernel tries first whether it is the next one."""
+    if isinstance(place.dtype, Struct):
+        ordinal = place.dtype.ordinal
+        return sorted(place.parts, key=lambda step: ordinal(str(step)))
+    return list(place.parts)
 
 
 def _index(step: Step) -> int:

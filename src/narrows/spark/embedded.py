@@ -23,6 +23,12 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.streaming.metricsEnabled": "false",
+    # Between the JVM and its Python workers, rows of some hundred kilobytes each must not cost
+    # more than they have to: no TCP, large buffers, and batches that stay in the cache. Without a
+    # limit in bytes, 10 000 such rows in one batch would not even fit into memory.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.buffer.size": str(1 << 20),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # Progress is ours to show; Spark need not keep it.
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }

@@ -94,7 +94,7 @@ class _Waiting:
     def take(self) -> pa.RecordBatch:
         batches, self._batches = self._batches, []
         self.rows = self._size = 0
-        return pa.concat_batches(batches)
+        return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:

@@ -10,6 +10,7 @@ import base64
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from narrows.codecs.event_time import EventTime
@@ -61,7 +62,10 @@ class ReadSpec:
         return base64.b64encode(pickle.dumps(self)).decode("ascii")
 
     @staticmethod
+    @lru_cache(maxsize=4)
     def from_option(text: str) -> ReadSpec:
+        """Remembered, for Spark asks a data source for the same thing several times, and with
+        15 000 columns each time takes a while."""
         spec = pickle.loads(base64.b64decode(text))
         if not isinstance(spec, ReadSpec):
             raise InternalError("the option `spec` holds no read specification")
