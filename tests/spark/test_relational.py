@@ -74,6 +74,8 @@ TABLES = [
     " SELECT c.a FROM c JOIN d ON c.k = d.z",
     "WITH c AS (SELECT * FROM t2) SELECT b FROM c WHERE EXISTS (SELECT 1 FROM c d"
     " WHERE d.id = c.id AND d.b > c.b)",
+    "SELECT name NOT LIKE ANY ('n1', 'n_'), name NOT LIKE ALL ('n1', 'n2'), a >>> 1 FROM t1",
+    "SELECT struct(*).s.x, named_struct('a', a).a FROM t1 WHERE current_user IS NOT NULL",
     "SELECT 1 AS one, 'x', array(1, 2)[1]",
     "SELECT x + 1, y FROM VALUES (1, 'a'), (2, NULL) AS t(x, y) WHERE x > 1",
     "VALUES (1, 2.5), (3, 4)",

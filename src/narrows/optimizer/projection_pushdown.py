@@ -63,9 +63,19 @@ _NARROWING = (Project, Aggregation, Keep, Union)
 
 class ProjectionPushdown:
     def apply(self, plan: Node) -> Node | None:
+        if not _has_something_to_drop(plan):
+            return None
         lean = without_dead_columns(plan)
         narrow = _narrow(lean) or lean
         return narrow if narrow is not plan else None
+
+
+def _has_something_to_drop(plan: Node) -> bool:
+    """One SELECT over one source drops columns at its end anyway: nothing to look for among 15 000
+    columns."""
+    nodes = topological(plan)
+    made = sum(isinstance(node, (Project, Aggregation, Analytic, Union)) for node in nodes)
+    return made > 1 or any(isinstance(node, (*_SHUFFLED, Subquery)) for node in nodes)
 
 
 def without_dead_columns(plan: Node) -> Node:

@@ -191,6 +191,10 @@ class Binder:
                 names = []
         while names and steps and isinstance(steps[0], exp.Identifier):
             names.append(name_of(steps.pop(0)))
+        if len(names) == 1 and not steps:
+            word = names[0].text.lower()
+            if word in forms.WITHOUT_BRACKETS and not self.scope.knows(names):
+                return self.call(self._function(word, names[0].span), (), names[0].span)
         value, fields = self.scope.resolve(names) if names else (self.bind(node), [])
         for name in fields:
             value = self.field(value, name)
@@ -288,14 +292,13 @@ class Binder:
         return self.call(operator(name), args, None)
 
     def _binary(self, node: exp.Expr, name: str) -> Expr:
+        if node.args.get("negate") and isinstance(node.expression, (exp.Any, exp.All)):
+            return self._no_match(node, name)
         if node.args.get("negate"):
             return self._operation("not", self._positive(node, name))
         return self._positive(node, name)
 
     def _positive(self, node: exp.Expr, name: str) -> Expr:
-        if node.args.get("negate") and isinstance(node.expression, (exp.Any, exp.All)):
-            # In Spark `NOT LIKE ANY` means that some pattern does not match.
-            raise refused("NOT LIKE ANY and NOT LIKE ALL", node)
         # Chains such as a + b + c + ... nest to the left, as deep as they are long.
         operands = []
         kind = type(node)
@@ -306,6 +309,19 @@ class Binder:
         for operand in reversed(operands):
             value = self._operation(name, value, self.bind(operand))
         return value
+
+    def _no_match(self, node: exp.Expr, name: str) -> Expr:
+        """`a NOT LIKE ANY (p, q)`: that some pattern does not match, as in Spark; ALL: that none
+        does."""
+        given = node.expression.this
+        patterns = given.expressions if isinstance(given, exp.Tuple) else [given.unnest()]
+        value = self.bind(node.this)
+        misses = [
+            self._operation("not", self._operation(name, value, self.bind(pattern)))
+            for pattern in patterns
+        ]
+        connector = "or" if isinstance(node.expression, exp.Any) else "and"
+        return misses[0] if len(misses) == 1 else self._operation(connector, *misses)
 
     def _connector(self, node: exp.Expr, kind: type[exp.Expr]) -> Expr:
         """`a AND b AND c` is one call with three arguments, however many there are."""

@@ -188,6 +188,11 @@ def _bind_each(
         target = find_function(binder.functions, function.with_names, span)
         args: list[Expr] = []
         for place, node in enumerate(nodes):
+            if _is_plain_star(node) and not binder.scope.merged:
+                for relation in binder.scope.relations:
+                    for column in relation.columns:
+                        args.extend((literal(column.name), column))
+                continue
             named = node.this if isinstance(node, exp.Alias) else node
             args.extend((literal(_field_name(node, place)), binder.bind(named)))
         return _as_call(binder.call(target, tuple(args), span))
@@ -207,6 +212,10 @@ def _bind_each(
 def _as_call(expr: Expr) -> Call:
     assert isinstance(expr, Call)
     return expr
+
+
+def _is_plain_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) and not any(node.args.values())
 
 
 def _field_name(node: exp.Expr, place: int) -> str:

@@ -81,6 +81,11 @@ class NarrowsParser(SparkParser):
     def _parse_shift(self) -> exp.Expr | None:
         this = self._parse_term()
         while True:
+            if self._at_unsigned_shift():
+                self._advance(3)
+                operands = [this, self._parse_term()]
+                this = exp.Anonymous(this="shiftrightunsigned", expressions=operands)
+                continue
             if self._match_pair(TokenType.LT, TokenType.LT):
                 shift: type[exp.Binary] = exp.BitwiseLeftShift
             elif self._match_pair(TokenType.GT, TokenType.GT):
@@ -88,6 +93,11 @@ class NarrowsParser(SparkParser):
             else:
                 return this
             this = self.expression(shift(this=this, expression=self._parse_term()))
+
+    def _at_unsigned_shift(self) -> bool:
+        """`>>>`"""
+        following = self._tokens[self._index : self._index + 3]
+        return [token.token_type for token in following] == [TokenType.GT] * 3
 
 
 _BITWISE = (

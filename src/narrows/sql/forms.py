@@ -43,6 +43,9 @@ NILADIC: dict[type[exp.Expr], str] = {
     exp.CurrentTimestamp: "current_timestamp",
 }
 
+WITHOUT_BRACKETS = frozenset({"current_user", "user", "session_user", "localtimestamp"})
+"""Functions that may be called without brackets, where no column is called so."""
+
 BOUND: frozenset[type[exp.Expr]] = frozenset(
     {
         # names and access

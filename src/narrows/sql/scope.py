@@ -122,6 +122,15 @@ class Scope:
             scope = scope.outer
         raise self._unknown(names)
 
+    def knows(self, names: Sequence[Name]) -> bool:
+        """Whether a name means something here or around here."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope._resolve_here(names) is not None:
+                return True
+            scope = scope.outer
+        return False
+
     def _resolve_here(self, names: Sequence[Name]) -> tuple[Expr, Sequence[Name]] | None:
         first = names[0]
         for variables in reversed(self._variables):
