@@ -105,7 +105,7 @@ WRAPPERS = (
     *("array({x}, {y})[0]", "array({y}, {x})[1]", "element_at(array({x}, {y}), -2)"),
     *("map('k', {x}, 'l', {y})['k']", "map({k}, {x})['k']"),
 )
-FIRSTS = ("first", "first_value", "last", "last_value", "any_value")
+FIRSTS = ("first", "first_value", "last", "last_value", "last_row", "any_value")
 ELEMENTS = (
     *("{x}[{n}]", "{x}[{n}]", "({x})[{n}]", "{x}[{n} + 1]", "{x}[-1]", "get({x}, {n})"),
     *("element_at({x}, {n} + 1)", "element_at({x}, {m})", "try_element_at({x}, -{m})"),

@@ -498,7 +498,7 @@ def _aggregate(call: Expr, rows: list[Row]) -> Value:
             return len({repr(value) for value in there})
         case "count":
             return len(there) if columns else len(rows)
-        case "first" | "first_value" | "any_value" | "last" | "last_value" as name:
+        case "first" | "first_value" | "any_value" | "last" | "last_value" | "last_row" as name:
             several = there if call.ignore_nulls else first
             return (several[-1] if name.startswith("last") else several[0]) if several else None
         case "max":

@@ -171,9 +171,7 @@ class SparkSql:
         inside = "*" if not args and function.takes_star else ", ".join(args)
         text = f"{function.name}({'DISTINCT ' if call.distinct else ''}{inside})"
         if function.by_order:
-            if self._order is None:
-                raise InternalError(f"`{function.name}` needs an order, and none was shipped")
-            text = f"max_by({inside}, {quote(self._order)})"
+            return self._by_order(call, inside)
         if call.order_by:
             text += f" WITHIN GROUP (ORDER BY {', '.join(map(self.sort_key, call.order_by))})"
         if call.filter is not None:
@@ -183,6 +181,16 @@ class SparkSql:
         if function.kind is Kind.ANALYTIC:
             text += over_text(call, self.text, self.sort_key)
         return text
+
+    def _by_order(self, call: Call, value: str) -> str:
+        """The value of the last row, in the order of the source."""
+        if self._order is None:
+            raise InternalError(f"`{call.function.name}` needs an order, and none was shipped")
+        conditions = [] if call.filter is None else [f"({self.text(call.filter)})"]
+        if call.ignore_nulls:
+            conditions.append(f"({value}) IS NOT NULL")
+        text = f"max_by({value}, {quote(self._order)})"
+        return f"{text} FILTER (WHERE {' AND '.join(conditions)})" if conditions else text
 
 
 def _result(call: Call, values: Sequence[Typed]) -> DataType:
