@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
+import report
 
 FILES = 4
 SCHEMA = (
@@ -198,11 +199,7 @@ QUERIES = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--events", type=int, default=500_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--queries", default="", help="names, with commas; all of them by default")
-    options = parser.parse_args()
+    options = report.options(__doc__, events=500_000, repeats=3, queries="").parse_args()
     wanted = [name.strip() for name in options.queries.split(",") if name.strip()]
     queries = [q for q in QUERIES if not wanted or any(q.name.startswith(w) for w in wanted)]
     with tempfile.TemporaryDirectory(prefix="narrows-nexmark-") as temporary:
@@ -212,8 +209,12 @@ def main() -> None:
             _declare(session, folder, queries)
             print("| query | Narrows rows/s | by hand rows/s | times faster | rows out |")
             print("|---|---|---|---|---|")
-            for number, query in enumerate(queries):
+            rows = [
                 _measure(session, folder, query, number, options)
+                for number, query in enumerate(queries)
+            ]
+    print()
+    report.publish(rows, options.json)
 
 
 def _declare(session: narrows.Session, folder: Path, queries: list[Query]) -> None:
@@ -236,7 +237,7 @@ def _measure(
     query: Query,
     number: int,
     options: argparse.Namespace,
-) -> None:
+) -> report.Row:
     ours: list[float] = []
     theirs: list[float] = []
     for turn in range(options.repeats + 1):
@@ -253,6 +254,15 @@ def _measure(
         f"| {query.name} | {rates[0]:,.0f} | {rates[1]:,.0f} | {rates[0] / rates[1]:.2f}"
         f" | {len(mine):,} |",
         flush=True,
+    )
+    ratios = [their / our for our, their in zip(ours, theirs, strict=True)]
+    return report.Row(
+        f"NEXMark, {query.name}",
+        "by hand with from_json",
+        *rates,
+        unit="rows/s",
+        lowest=min(ratios),
+        highest=max(ratios),
     )
 
 

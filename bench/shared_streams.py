@@ -10,7 +10,6 @@ JVM, the driver and the Python workers.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
+import report
 import wide_data
 
 IDLE_SECONDS = 20
@@ -37,19 +37,16 @@ class Cost:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=2000)
-    parser.add_argument("--pipelines", type=int, default=8)
-    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "narrows-bench")
-    options = parser.parse_args()
-    size = wide_data.write(options.data, options.megabytes)
-    small = options.data.with_name(f"{options.data.name}-warm-up")
+    options = report.options(__doc__, megabytes=2000, pipelines=8).parse_args()
+    large = Path(tempfile.gettempdir()) / "narrows-bench" / "shared"
+    size = wide_data.write(large, options.megabytes)
+    small = large.with_name("shared-warm-up")
     wide_data.write(small, WARM_UP_MEGABYTES)
     columns = [(f"c{2 * k}", f"c{2 * k + 1}") for k in range(options.pipelines)]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         with narrows.connect(state=place / "state") as session:
-            for data, name in ((small, "warm"), (options.data, "all")):
+            for data, name in ((small, "warm"), (large, "all")):
                 one, _ = ours(session, data, place / f"{name}-one", columns[:1])
                 many, counts = ours(session, data, place / f"{name}-many", columns)
                 sparks = theirs(session.spark, data, place / f"{name}-spark", columns)
@@ -67,7 +64,23 @@ def main() -> None:
     each = (many.wall - one.wall) / more, (many.cpu - one.cpu) / more
     print(f"each of the other {more} pipelines: wall {each[0]:.2f} s, CPU {each[1]:.2f} s")
     print(f"idle, {len(columns)} pipelines: {100 * idle.cpu / idle.wall:.1f} % of a core")
-    print(f"payloads decoded: {counts['rows_decoded']:,} of {rows:,}")
+    print(f"payloads decoded: {counts['rows_decoded']:,} of {rows:,}\n")
+    case = f"{len(columns)} pipelines on a shared stream"
+    against, note = f"{len(columns)} queries with from_json", f"{size / 1e9:.2f} GB"
+    report.publish(
+        [
+            report.Row(f"{case}, time", against, many.wall, sparks.wall, note=note),
+            report.Row(f"{case}, CPU time", against, many.cpu, sparks.cpu, note=note),
+            report.Row(
+                "one more pipeline on a shared stream, CPU time",
+                "one more query with from_json",
+                each[1],
+                sparks.cpu / len(columns),
+                note=note,
+            ),
+        ],
+        options.json,
+    )
 
 
 def ours(

@@ -8,7 +8,6 @@ schema, so it need not infer it. The figures are ratios: seconds depend on the m
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
@@ -17,30 +16,37 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 import narrows
+import report
 import tpch_data
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scale", type=float, default=0.1)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--queries", default="")
-    parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "narrows-tpch")
-    options = parser.parse_args()
+    options = report.options(__doc__, scale=0.1, repeats=3, queries="").parse_args()
+    data = Path(tempfile.gettempdir()) / "narrows-tpch"
     chosen = options.queries.split(",") if options.queries else list(tpch_data.queries())
     with tempfile.TemporaryDirectory() as state, narrows.connect(state=state) as session:
-        size = tpch_data.write(session.spark, options.data, options.scale)
-        tpch_data.declare(session, options.data)
-        tpch_data.declare_views(session.spark, options.data)
+        size = tpch_data.write(session.spark, data, options.scale)
+        tpch_data.declare(session, data)
+        tpch_data.declare_views(session.spark, data)
         print(f"TPC-H at scale {options.scale}, {size / 1e6:.0f} MB NDJSON\n")
         print("| query | Narrows s | Spark s | Spark / Narrows |")
         print("|---|---|---|---|", flush=True)
-        totals = [0.0, 0.0]
+        totals, slowest = [0.0, 0.0], (0.0, 1.0, "")
         for name in chosen:
             ours, theirs = _measure(session, tpch_data.queries()[name], options.repeats)
             totals = [totals[0] + ours, totals[1] + theirs]
+            slowest = max(slowest, (ours / theirs, ours, name))
             print(f"| {name} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} |", flush=True)
-        print(f"| all | {totals[0]:.2f} | {totals[1]:.2f} | {totals[1] / totals[0]:.2f} |")
+        print(f"| all | {totals[0]:.2f} | {totals[1]:.2f} | {totals[1] / totals[0]:.2f} |\n")
+    reader, note = "Spark's JSON reader", f"scale {options.scale}, {size / 1e6:.0f} MB"
+    ratio, seconds, name = slowest
+    report.publish(
+        [
+            report.Row(f"TPC-H on NDJSON, {len(chosen)} queries", reader, *totals, note=note),
+            report.Row(f"TPC-H, its slowest: {name}", reader, seconds, seconds / ratio, note=note),
+        ],
+        options.json,
+    )
 
 
 def _measure(session: narrows.Session, sql: str, repeats: int) -> tuple[float, float]:

@@ -8,24 +8,20 @@ sides run in one Spark session on the same files, in turns, and their answers ar
 
 from __future__ import annotations
 
-import argparse
 import json
-import statistics
 import tempfile
 import time
 from pathlib import Path
 
 import narrows
+import report
 
 COLUMNS = 100
 SELECT = "SELECT col1, col99 FROM wide WHERE col1 > 100"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
+    options = report.options(__doc__, rows=200_000, repeats=3).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "wide"
         size = _write(data, options.rows)
@@ -39,13 +35,10 @@ def main() -> None:
                     started = time.perf_counter()
                     _answer(side)
                     times[name].append(time.perf_counter() - started)
-    ours = statistics.median(times["pruned"])
     print(f"\n{options.rows} rows of {COLUMNS} columns, {size / 1e6:.0f} MB NDJSON, {SELECT}\n")
-    print("| side | median s | times slower |")
-    print("|---|---|---|")
-    for name, seconds in times.items():
-        median = statistics.median(seconds)
-        print(f"| {name} | {median:.2f} | {median / ours:.2f} |")
+    case = f"2 of {COLUMNS} columns and a filter"
+    row = report.compared(case, "Narrows without pruning", times["pruned"], times["not pruned"])
+    report.publish([row], options.json)
 
 
 def _write(folder: Path, rows: int) -> int:
