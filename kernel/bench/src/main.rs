@@ -16,6 +16,7 @@ use narrows_kernel::decode::program::{Place, Program, Read, Shape};
 use narrows_kernel::json::document::Document;
 use narrows_kernel::json::scan::Scan;
 use narrows_kernel::lines::Lines;
+use narrows_kernel::transcode::program::Transcoding;
 use sonic_rs::{JsonValueTrait, PointerTree, pointer};
 
 const DOCUMENTS: usize = 320; // half a megabyte: a block, which stays in the cache
@@ -133,18 +134,28 @@ fn three_leaves() -> Program {
         row: 0,
         outputs: vec![0, 1, 2],
         zone: Some(0),
+        transcoding: Transcoding::default(),
     }
 }
 
 fn nothing() -> Program {
     let row = Place { shape: Shape::Object(members(&[])), ..leaf(None) };
-    Program { kinds: vec![], reads: vec![], places: vec![row], row: 0, outputs: vec![], zone: None }
+    Program {
+        kinds: vec![],
+        reads: vec![],
+        places: vec![row],
+        row: 0,
+        outputs: vec![],
+        zone: None,
+        transcoding: Transcoding::default(),
+    }
 }
 
 fn leaf(read: Option<usize>) -> Place {
     Place {
         shape: Shape::Scalar,
         reads: read.into_iter().collect(),
+        texts: vec![],
         presence: None,
         length: None,
         parts: vec![],

@@ -1,17 +1,21 @@
-//! Whatever the bytes are: no panic, no hang, and as many values in each column as there are rows.
+//! Whatever the bytes are: no panic, no hang, as many values in each column as there are rows, and
+//! fragments that make valid JSON.
 //!
-//! The program has a column of every kind, lists with special elements, maps, lengths, presences;
-//! the names in it are short, so that the fuzzer finds them.
+//! The program has a column of every kind, lists with special elements, maps, lengths, presences,
+//! and writes all that into a fragment, too; the names in it are short, so that the fuzzer finds
+//! them.
 
 #![no_main]
 
 use arrow_array::Array;
+use arrow_array::cast::AsArray;
 use libfuzzer_sys::fuzz_target;
 use narrows_kernel::decode::Decoder;
 use narrows_kernel::decode::columns::Kind;
 use narrows_kernel::decode::members::Members;
 use narrows_kernel::decode::program::{Place, Program, Read, Shape};
 use narrows_kernel::lines::Lines;
+use narrows_kernel::transcode::program::{Form, Fragment, Text, Transcoding};
 
 fuzz_target!(|data: &[u8]| {
     let mut decoder = Decoder::new(program()).expect("the program is right");
@@ -24,15 +28,43 @@ fuzz_target!(|data: &[u8]| {
         let unusual: usize = decoded.unusual.iter().map(|(_, rows)| rows).sum();
         let plain = decoded.payloads - decoded.left.len() - decoded.unusual.len();
         assert_eq!(decoded.rows, plain + unusual);
+        let fragments = decoded.columns.columns().last().expect("the fragment").as_binary::<i32>();
+        let objects: Vec<Vec<u8>> = fragments
+            .iter()
+            .map(|text| [b"{", &text.expect("never NULL")[1..], b"}"].concat())
+            .collect();
+        let mut checker = Decoder::new(nothing()).expect("the program is right");
+        let checked = checker.decode(objects.iter().map(Vec::as_slice)).expect("a small batch");
+        assert_eq!(checked.left, Vec::<usize>::new());
     }
 });
+
+/// Counts rows, and checks that they are JSON.
+fn nothing() -> Program {
+    Program {
+        kinds: vec![],
+        reads: vec![],
+        places: vec![Place { shape: Shape::Object(members(&[])), ..leaf(vec![]) }],
+        row: 0,
+        outputs: vec![],
+        zone: None,
+        transcoding: Transcoding::default(),
+    }
+}
 
 fn members(names: &[&str]) -> Members {
     Members::new(names.iter().map(|name| name.as_bytes().into()).collect())
 }
 
 fn leaf(reads: Vec<usize>) -> Place {
-    Place { shape: Shape::Scalar, reads, presence: None, length: None, parts: vec![] }
+    Place {
+        shape: Shape::Scalar,
+        reads,
+        texts: vec![],
+        presence: None,
+        length: None,
+        parts: vec![],
+    }
 }
 
 fn program() -> Program {
@@ -133,8 +165,33 @@ fn program() -> Program {
     });
 
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
+
+    // All of them as text: scalars, then l, then m.
+    let mut forms: Vec<Form> = scalars.iter().cloned().map(Form::Scalar).collect();
+    forms.extend([
+        Form::Struct {
+            members: members(&["x", "y"]),
+            starts: vec![b"{\"x\":"[..].into(), b",\"y\":"[..].into()],
+            parts: vec![4, 10],
+        },
+        Form::List { part: count },
+        Form::Map { values: 10 },
+    ]);
+    let texts = (0..count).chain([count + 1, count + 2]).map(|form| Text { form, counts: true });
+    for (text, part) in parts.iter().enumerate() {
+        places[*part].texts.push(text);
+    }
+    let starts = names.iter().map(|name| format!(",\"{name}\":").into_bytes().into());
+    let column = kinds.len();
+    kinds.push(Kind::Binary);
+    let transcoding = Transcoding {
+        forms,
+        texts: texts.collect(),
+        fragments: vec![Fragment { column, omits_nulls: false, fields: starts.zip(0..).collect() }],
+    };
+
     places[0] = Place { shape: Shape::Object(members(&names)), parts, ..leaf(vec![]) };
     let mut outputs: Vec<usize> = (0..count).collect();
-    outputs.extend([list, list + 4, list + 5, map, map + 3, map + 4]);
-    Program { kinds, reads, places, row: 0, outputs, zone: Some(0) }
+    outputs.extend([list, list + 4, list + 5, map, map + 3, map + 4, column]);
+    Program { kinds, reads, places, row: 0, outputs, zone: Some(0), transcoding }
 }

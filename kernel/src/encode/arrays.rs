@@ -6,8 +6,8 @@ use arrow_array::types::{
     Int64Type, TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrowPrimitiveType, BooleanArray, GenericBinaryArray, GenericStringArray, OffsetSizeTrait,
-    PrimitiveArray, StructArray,
+    Array, ArrowPrimitiveType, BooleanArray, GenericBinaryArray, GenericStringArray,
+    OffsetSizeTrait, PrimitiveArray, StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, TimeUnit};

@@ -155,8 +155,7 @@ mod tests {
     fn objects_of_columns_and_fragments() {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["x", "y\n"]));
-        let encoded: ArrayRef =
-            Arc::new(BinaryArray::from_opt_vec(vec![Some(b",\"c\":3"), None]));
+        let encoded: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b",\"c\":3"), None]));
         let parts = [
             Part::Values { start: b",\"a\":".to_vec(), array: numbers },
             Part::Encoded { null: b",\"c\":null".to_vec(), array: encoded },

@@ -106,7 +106,10 @@ mod tests {
         let quote = |value: &str| text(|out| quoted(value.as_bytes(), out));
         assert_eq!(quote(""), r#""""#);
         assert_eq!(quote("grüße ☃ 😀/"), "\"grüße ☃ 😀/\"");
-        assert_eq!(quote("\"\\\n\t\r\u{8}\u{c}\0\u{1f}\u{7f}"), "\"\\\"\\\\\\n\\t\\r\\b\\f\\u0000\\u001f\u{7f}\"");
+        assert_eq!(
+            quote("\"\\\n\t\r\u{8}\u{c}\0\u{1f}\u{7f}"),
+            "\"\\\"\\\\\\n\\t\\r\\b\\f\\u0000\\u001f\u{7f}\""
+        );
     }
 
     #[test]
@@ -114,14 +117,18 @@ mod tests {
         for ours in ["", "plain é", r#"\"\\\b\f\n\r\t"#, r"\u0000", r"\u001f\u0001x", r"\\u0041"] {
             assert!(has_our_escapes(ours.as_bytes()), "{ours}");
         }
-        for other in [r"\/", r"\u0041", r"\u001F", r"\u0008", r"\u000a", r"\u0020", r"\ud83d\ude00", r"x\/"] {
+        for other in
+            [r"\/", r"\u0041", r"\u001F", r"\u0008", r"\u000a", r"\u0020", r"\ud83d\ude00", r"x\/"]
+        {
             assert!(!has_our_escapes(other.as_bytes()), "{other}");
         }
     }
 
     #[test]
     fn bytes() {
-        for (value, expected) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("abcd", "YWJjZA==")] {
+        for (value, expected) in
+            [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("abcd", "YWJjZA==")]
+        {
             assert_eq!(text(|out| base64(value.as_bytes(), out)), format!("\"{expected}\""));
         }
     }

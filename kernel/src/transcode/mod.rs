@@ -14,9 +14,15 @@ mod scalars;
 pub enum Piece {
     Null,
     /// It stands in the document as we would write it.
-    Document { start: usize, end: usize },
+    Document {
+        start: usize,
+        end: usize,
+    },
     /// It had to be written.
-    Written { start: usize, end: usize },
+    Written {
+        start: usize,
+        end: usize,
+    },
 }
 
 /// The pieces of a row.

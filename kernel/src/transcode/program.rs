@@ -15,8 +15,12 @@ pub enum Form {
         starts: Vec<Box<[u8]>>,
         parts: Vec<FormId>,
     },
-    List { part: FormId },
-    Map { values: FormId },
+    List {
+        part: FormId,
+    },
+    Map {
+        values: FormId,
+    },
 }
 
 /// A value that is written.

@@ -39,8 +39,7 @@ impl Row<'_> {
                 };
                 let Pieces { written, plain, .. } = &mut self.state.pieces;
                 let start = written.len();
-                let made =
-                    scalar(kind, &self.document, at, next, program.zone, written, plain)?;
+                let made = scalar(kind, &self.document, at, next, program.zone, written, plain)?;
                 let piece = match made {
                     Made::Same(length) => {
                         let start = self.document.place(at);

@@ -4,10 +4,10 @@ use crate::decode::columns::Kind;
 use crate::decode::scalars::{
     Stop, as_date, as_decimal, as_double, as_timestamp, push_binary, push_text,
 };
+use crate::encode::Left;
 use crate::encode::numbers::{decimal, double, float, integer};
 use crate::encode::strings::{base64, has_our_escapes, quoted};
 use crate::encode::times::{Zone, date, timestamp};
-use crate::encode::Left;
 use crate::json::document::{Cursor, Document, Value};
 use crate::json::number::Number;
 
@@ -87,10 +87,7 @@ pub fn scalar(
     Ok(made)
 }
 
-fn written<T>(
-    value: Option<T>,
-    write: impl FnOnce(T) -> Result<(), Left>,
-) -> Result<Made, Left> {
+fn written<T>(value: Option<T>, write: impl FnOnce(T) -> Result<(), Left>) -> Result<Made, Left> {
     match value {
         Some(value) => write(value).map(|()| Made::Written),
         None => Ok(Made::Mistyped),
@@ -137,13 +134,17 @@ mod tests {
 
     #[test]
     fn doubles_that_may_be_copied() {
-        for same in ["0.0", "-0.0", "1.0", "-12.5", "0.1", "1234567890.5", "0.12345678901234", "10.0"] {
+        for same in
+            ["0.0", "-0.0", "1.0", "-12.5", "0.1", "1234567890.5", "0.12345678901234", "10.0"]
+        {
             assert!(is_shortest_double(same.as_bytes()), "{same}");
             let mut out = Vec::new();
             double(same.parse().unwrap(), &mut out);
             assert_eq!(out, same.as_bytes());
         }
-        for other in ["1", "1.50", "1.5e3", "0.05", "12345678901.5", "0.1234567890123456", "1.00", "0.00"] {
+        for other in
+            ["1", "1.50", "1.5e3", "0.05", "12345678901.5", "0.1234567890123456", "1.00", "0.00"]
+        {
             assert!(!is_shortest_double(other.as_bytes()), "{other}");
         }
     }
