@@ -182,3 +182,12 @@ def _wait_for(condition: object, seconds: float = 60) -> None:
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it did not happen in time"
         pause.wait(0.05)
+
+
+def test_aggregates_without_window_write_what_changed(bench: Bench) -> None:
+    bench.reconnect(sql="SELECT a % 2 AS odd, count(*) AS n FROM s GROUP BY a % 2")
+    bench.put("a.json", *bench.rows(0, 5))
+    bench.run()
+    bench.put("b.json", *bench.rows(5, 6))
+    rows = bench.run().rows("copy")
+    assert sorted((row["odd"], row["n"]) for row in rows) == [(0, 3), (1, 2), (1, 3)]
