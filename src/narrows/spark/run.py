@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from narrows.catalog.objects import Pipeline
 from narrows.catalog.options import parse_duration
@@ -21,12 +22,17 @@ from narrows.errors import Code, fail
 from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
 from narrows.logical.walk import sources_of, topological
 from narrows.physical.lower import TAKES_ROWS
-from narrows.physical.nodes import PhysicalBatch, PhysicalStreamingAggregation
+from narrows.physical.nodes import (
+    PhysicalBatch,
+    PhysicalReader,
+    PhysicalStreamingAggregation,
+)
 from narrows.planner import Plan
 from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed, write_closed
 from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
-from narrows.spark.compile import OpenSource
+from narrows.spark.compile import OpenSource, read_spec
+from narrows.spark.copying import NarrowsCopy
 from narrows.spark.event_time import RunTime
 from narrows.spark.failures import ATTEMPTS, reason_of, was_too_slow
 from narrows.spark.late_rows import LateRows
@@ -37,7 +43,14 @@ from narrows.spark.sink import NarrowsSink
 from narrows.spark.state_store import state_store
 from narrows.spark.statistics import ReadCounts, total_counts
 from narrows.spark.windows import windows_of
-from narrows.spark.write_spec import SinkTarget, WriteSpec, parts_of, rows_of, sink_frame
+from narrows.spark.write_spec import (
+    SinkTarget,
+    WriteSpec,
+    parts_of,
+    reads_only,
+    rows_of,
+    sink_frame,
+)
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -252,6 +265,13 @@ def _prepare(
             closing=partial(_closing, session, pipeline, plan) if once and close_windows else None,
         )
         return pipeline, plan, query
+    reader = reads_only(plan)
+    if reader is not None and not reader.source.bounded and reader.source.connector == "file":
+        return (
+            pipeline,
+            plan,
+            partial(_start_copying, session, pipeline, plan, reader, once, trigger),
+        )
     stream = _streamed(session, pipeline, plan)
     if not stream.frame.isStreaming:
         raise fail(
@@ -324,7 +344,34 @@ def _start(
         # What changed since the last batch is no append, which is all that a data source takes.
         write = write_closed(lambda rows: sink_frame(plan, finish(rows) if finish else rows), spec)
         writer = stream.frame.writeStream.foreachBatch(write)
-    writer = writer.outputMode(mode)
+    return _begin(session, pipeline, plan, writer.outputMode(mode), once, trigger)
+
+
+def _start_copying(
+    session: Session,
+    pipeline: Pipeline,
+    plan: Plan,
+    reader: PhysicalReader,
+    once: bool,
+    trigger: str,
+) -> StreamingQuery:
+    """A pipeline that computes nothing: its readers write, see `copying`."""
+    read = session.placed_for(reader, read_spec(reader), pipeline.name)
+    write = write_spec(session, pipeline, plan).to_option()
+    rows = session.spark.readStream.format(NarrowsCopy.name())
+    frame = rows.option("spec", read.to_option()).option("write", write).load()
+    writer = frame.writeStream.format(NarrowsCopy.name()).option("write", write)
+    return _begin(session, pipeline, plan, writer, once, trigger)
+
+
+def _begin(
+    session: Session,
+    pipeline: Pipeline,
+    plan: Plan,
+    writer: DataStreamWriter,
+    once: bool,
+    trigger: str,
+) -> StreamingQuery:
     checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
     writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
     every = _gathering_time(plan.physical) or trigger

@@ -28,6 +28,7 @@ from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import OpenSource, compile_plan
+from narrows.spark.copying import NarrowsCopy
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.ingest import NarrowsIngest
@@ -113,7 +114,7 @@ class Session:
         self.shared = SharedStreams(self)
         self._projections = Projections(self)
         ship_package(spark)
-        for data_source in (NarrowsSource, NarrowsSink, NarrowsIngest, NarrowsLog):
+        for data_source in (NarrowsSource, NarrowsSink, NarrowsCopy, NarrowsIngest, NarrowsLog):
             spark.dataSource.register(data_source)
 
     # --- statements -------------------------------------------------------------------------------

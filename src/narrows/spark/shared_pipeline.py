@@ -19,7 +19,6 @@ from narrows.logical.nodes import (
     Window,
 )
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalProject, PhysicalReader
 from narrows.planner import Plan
 from narrows.spark.closed_windows import Streamed
 from narrows.spark.compile import OpenSource, read_spec
@@ -27,7 +26,7 @@ from narrows.spark.group_member import Member, copied, member_source, written
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.shared_query import Reads, SharedQuery, Then
-from narrows.spark.write_spec import WriteSpec, rows_of
+from narrows.spark.write_spec import WriteSpec, reads_only
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -44,14 +43,6 @@ def is_stateless(plan: Plan) -> bool:
     """Could every micro-batch be computed without knowing of any other?"""
     nodes = topological(plan.physical)
     return len(_sources(plan)) == 1 and not any(isinstance(n, _NEEDS_A_QUERY) for n in nodes)
-
-
-def computes_nothing(plan: Plan) -> PhysicalReader | None:
-    """The reader of a plan that leaves everything to it: filters, and what is written."""
-    rows = rows_of(plan.physical)
-    delays_all = isinstance(rows, PhysicalProject) and rows.delayed and not rows.computed
-    reader = rows.children[0] if delays_all else None
-    return reader if isinstance(reader, PhysicalReader) else None
 
 
 def shared_query(
@@ -94,7 +85,7 @@ def shared_query(
             rows = session.compile(plan, streaming=True, pipeline=pipeline, open_shared=open_member)
             return written(for_sinks(rows), pipeline, write)
 
-        reader = computes_nothing(plan)
+        reader = reads_only(plan)
         if reader is None:
             computed(1)  # what Spark will not take is said before anything starts
             member = Member(pipeline, write, computed, tasks)

@@ -127,6 +127,14 @@ def rows_of(plan: Node) -> Node:
     return node
 
 
+def reads_only(plan: Plan) -> PhysicalReader | None:
+    """The reader of a plan that leaves everything to it: which rows there are, and all fields."""
+    rows = rows_of(plan.physical)
+    delays_all = isinstance(rows, PhysicalProject) and rows.delayed and not rows.computed
+    reader = rows.children[0] if delays_all else None
+    return reader if isinstance(reader, PhysicalReader) else None
+
+
 def parts_of(sink: DataSink) -> tuple[Part, ...]:
     """The parts of a row, in the order of the select list."""
     rows = rows_of(sink)
