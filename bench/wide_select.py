@@ -89,9 +89,13 @@ def rows_of(results: list[Measured], columns: int) -> list[report.Row]:
 
 def first_rows(folder: Path) -> list[object]:
     files = [path for path in folder.glob("[!._]*") if path.suffix in (".json", ".txt")]
-    lines = [line for path in files for line in path.open()]
-    rows = sorted((json.loads(line) for line in lines), key=lambda row: row["col_00000"])
-    return rows[:FEW]
+    lines = [line for path in files for line in path.open() if _number(line) < FEW]
+    return sorted((json.loads(line) for line in lines), key=lambda row: str(row["col_00000"]))
+
+
+def _number(line: str) -> int:
+    """The number of a document, which all data sets have: `{"col_00000":"0000000012",...`."""
+    return int(line.split('"', 4)[3])
 
 
 class Ours:
@@ -147,15 +151,14 @@ class Theirs:
 
 def write(folder: Path, names: list[str], documents: int, files: int = 4) -> Path:
     """Writes so many documents, unless they are there already."""
-    target = folder / f"{len(names)}x{documents}"
+    target = folder / f"{len(names)}-columns-{documents}-documents"
     if not target.exists():
         making = folder / f".{target.name}"
         making.mkdir(parents=True, exist_ok=True)
-        chance = random.Random(7)
         for part in range(files):
             with (making / f"part-{part}.json").open("w") as file:
                 for number in range(part, documents, files):
-                    text = f"{chance.getrandbits(64):016x}"
+                    text = f"{random.Random(number).getrandbits(64):016x}"
                     row = {name: text[i % 6 : i % 6 + 10] for i, name in enumerate(names)}
                     row[names[0]] = f"{number:010d}"
                     file.write(json.dumps(row, separators=(",", ":")) + "\n")
