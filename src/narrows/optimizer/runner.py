@@ -52,6 +52,7 @@ PRUNING: frozenset[str] = frozenset(
         "CoveringProjection",
         "ProjectionPushdown",
         "FilterIntoDecoder",
+        "ByIndexProjectionIntoEncoderRewrite",
     }
 )
 """The rules that decide what is decoded and shipped; without them it is everything."""
