@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from narrows.catalog.objects import Pipeline, Sink
+from narrows.catalog.options import TAKES_ROWS
 from narrows.codecs.encoder import encoder_spec
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain import explain
@@ -25,7 +26,7 @@ from narrows.optimizer.runner import (
     run_rules,
 )
 from narrows.physical.by_index_projection_into_encoder_rewrite import refusals
-from narrows.physical.lower import TAKES_ROWS, lower
+from narrows.physical.lower import lower
 from narrows.schema import Field, Struct
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import ExplainMode, Query

@@ -110,6 +110,9 @@ _PARQUET_SINK = (
     ),
 )
 
+TAKES_ROWS = "none"
+"""The format of sinks that take rows instead of payloads."""
+
 CONNECTORS: dict[str, Connector] = {
     connector.name: connector
     for connector in (
@@ -118,8 +121,8 @@ CONNECTORS: dict[str, Connector] = {
             source_options=(_PATH, _MAX_FILES, _MAX_BYTES),
             sink_options=(_FOLDER, _BATCH_COUNT, _BATCH_DURATION),
         ),
-        Connector("console", sink_options=(), default_sink_format="none"),
-        Connector("memory", sink_options=(), default_sink_format="none"),
+        Connector("console", sink_options=(), default_sink_format=TAKES_ROWS),
+        Connector("memory", sink_options=(), default_sink_format=TAKES_ROWS),
     )
 }
 
@@ -130,7 +133,7 @@ FORMATS: dict[str, Format] = {
         Format("csv", source_options=_CSV, sink_options=_CSV, check_schema=_flat),
         Format("text", source_options=(), check_schema=_one_string),
         Format("parquet", source_options=(), sink_options=_PARQUET_SINK),
-        Format("none", sink_options=()),
+        Format(TAKES_ROWS, sink_options=()),
     )
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from narrows.errors import Code, NarrowsError, Problem, Span, fail
 from narrows.expressions import Call, ColumnId, Expr, columns_of
+from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
     DataSource,
@@ -204,11 +205,6 @@ def _is_equality_of_sides(conjunct: Expr, join: Join) -> bool:
 
 
 def _conjuncts(join: Join) -> list[Expr]:
-    def split(expr: Expr) -> list[Expr]:
-        if isinstance(expr, Call) and expr.function == operator("and"):
-            return [part for arg in expr.args for part in split(arg)]
-        return [expr]
-
     return [] if join.condition is None else split(join.condition)
 
 

@@ -23,10 +23,10 @@ from dataclasses import replace
 from narrows.catalog.objects import Projection, Source
 from narrows.demand import Fields
 from narrows.expressions import columns_of
+from narrows.logical.conjuncts import split
 from narrows.logical.nodes import DataSource, Filter, Node
 from narrows.logical.walk import topological
 from narrows.notices import Notice
-from narrows.optimizer.conjuncts import split
 
 PROJECTION = "projection"
 """The option that names the copy that a source is read from."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from narrows.catalog.statistics import ColumnStatistics
 from narrows.expressions import Call, Column, ColumnId, Expr
+from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
     Decoded,
@@ -21,7 +22,6 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.relational_nodes import OneRow, SetOperation, Union, Values
 from narrows.logical.walk import topological
-from narrows.optimizer.conjuncts import split
 from narrows.schema import Array, DataType, Decimal, Map, Scalar, Struct
 from narrows.sql.functions import operator
 

@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from narrows.expressions import Expr, columns_of
+from narrows.logical.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.logical.nodes import Join, JoinKind, Node
-from narrows.optimizer.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.sql.literals import literal
 
 _INNER = (JoinKind.INNER, JoinKind.CROSS)

@@ -17,9 +17,9 @@ from narrows.expressions import (
     columns_of,
     rewrite,
 )
+from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import Node, Project
 from narrows.logical.walk import transform_up
-from narrows.optimizer.conjuncts import is_deterministic
 
 
 def merge_projections(plan: Node) -> Node | None:

@@ -40,6 +40,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from narrows.expressions import Column, ColumnId, Expr, columns_of, rewrite
+from narrows.logical.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.logical.nodes import (
     Aggregation,
     Distinct,
@@ -54,7 +55,6 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.relational_nodes import Analytic, Keep, SetOperation, Subquery, Union
 from narrows.logical.walk import transform_up
-from narrows.optimizer.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.optimizer.join_conditions import into_join, out_of_condition
 
 

@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from narrows.catalog.objects import Sink
+from narrows.catalog.options import TAKES_ROWS
 from narrows.codecs.encoder import encoder_spec
 from narrows.codecs.fragment import Fragment, FragmentField
 from narrows.expressions import columns_of
@@ -95,7 +96,9 @@ def refusals(plan: Node) -> list[Notice]:
 
 
 def _why_not(sink: Sink) -> str:
-    return "takes rows" if sink.format == "none" else f"writes {sink.format}, which needs columns"
+    if sink.format == TAKES_ROWS:
+        return "takes rows"
+    return f"writes {sink.format}, which needs columns"
 
 
 @dataclass

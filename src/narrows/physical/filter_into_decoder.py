@@ -21,11 +21,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.expressions import Expr
+from narrows.logical.conjuncts import split, with_filter
 from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFunction, Window
 from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
-from narrows.optimizer.conjuncts import split, with_filter
 from narrows.physical.nodes import PhysicalFilter, PhysicalReader
 from narrows.physical.worker_predicate import leaf_test
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from narrows.catalog.options import TAKES_ROWS
 from narrows.errors import InternalError
 from narrows.logical.nodes import (
     Aggregation,
@@ -52,9 +53,6 @@ from narrows.physical.nodes import (
 )
 from narrows.physical.relational_nodes import RELATIONAL_COUNTERPARTS
 from narrows.physical.source_order import with_source_order
-
-TAKES_ROWS = "none"
-"""The format of sinks that take rows instead of payloads."""
 
 _COUNTERPARTS: dict[type[Node], type[Node]] = {
     Filter: PhysicalFilter,

@@ -8,7 +8,6 @@ batch that is run again replaces what it wrote before.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,15 +17,21 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.errors import Code, fail
 from narrows.expression_text import expression_text
 from narrows.expressions import Call
-from narrows.logical.nodes import Aggregation, Distinct, Limit, Node, Sort, Window
+from narrows.logical.nodes import Aggregation, Distinct, Node, Window
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.spark.compile import OpenSource, compile_node, compile_plan
 from narrows.spark.event_time import RunTime
-from narrows.spark.sink import Written, discard, publish_batch, write_task
+from narrows.spark.sink import (
+    WRITTEN,
+    WRITTEN_SCHEMA,
+    discard,
+    publish_batch,
+    tell,
+    told,
+    write_task,
+)
 from narrows.spark.write_spec import WriteSpec
-
-_WRITTEN = "written BINARY"
 
 WriteBatch = Callable[[DataFrame, int], None]
 
@@ -57,7 +62,7 @@ def streamed(
     window = kept_window(plan)
     if window is None:
         return Streamed(compile_plan(plan, spark, stream, time))
-    _refuse_order(plan)
+    _refuse_distinct_above(plan)
     kept = compile_node(plan, window, spark, stream, time)
 
     def finish(closed: DataFrame) -> DataFrame:
@@ -80,13 +85,12 @@ def _refuse_endless_distinct(plan: Node) -> None:
                 )
 
 
-def _refuse_order(plan: Node) -> None:
+def _refuse_distinct_above(plan: Node) -> None:
     for node in topological(plan):
-        if isinstance(node, (Sort, Limit, Distinct)):
+        if isinstance(node, Distinct):  # the planner refuses ORDER BY and LIMIT
             raise fail(
                 Code.NOT_SUPPORTED,
-                f"{node.operator.removeprefix('Physical').upper()} over all windows of a stream"
-                " would never see the last one",
+                "DISTINCT over all windows of a stream would never see the last one",
             )
 
 
@@ -94,12 +98,11 @@ def write_closed(finish: Callable[[DataFrame], DataFrame], spec: WriteSpec) -> W
     """Writes, for each micro-batch, what `finish` makes of the rows of the windows that closed."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        written = pa.array([pickle.dumps(write_task(spec, batches))], pa.binary())
-        yield pa.RecordBatch.from_arrays([written], names=["written"])
+        yield tell(write_task(spec, batches))
 
     def write_batch(closed: DataFrame, batch: int) -> None:
-        rows = finish(closed).mapInArrow(write, _WRITTEN).collect()
-        written: list[Written] = [pickle.loads(row["written"]) for row in rows]
+        rows = finish(closed).mapInArrow(write, WRITTEN_SCHEMA).collect()
+        written = told(row[WRITTEN] for row in rows)
         try:
             publish_batch(spec, written, batch)
         except BaseException:

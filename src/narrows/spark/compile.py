@@ -19,6 +19,7 @@ from narrows.codecs.projection import Aspect, DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.errors import Code, fail
 from narrows.expressions import Column, ColumnId, SortKey
+from narrows.logical.conjuncts import conjunction
 from narrows.logical.nodes import (
     Aggregation,
     Decoded,
@@ -45,7 +46,6 @@ from narrows.logical.relational_nodes import (
     Values,
 )
 from narrows.logical.required import required
-from narrows.optimizer.conjuncts import conjunction
 from narrows.physical.nodes import (
     PhysicalFilter,
     PhysicalProject,

@@ -7,7 +7,6 @@ which files it wrote, and publishing them is the sink's business as ever.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +23,17 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.sink import Written, discard, publish_batch, write_task
+from narrows.spark.sink import (
+    WRITTEN_SCHEMA,
+    Written,
+    discard,
+    publish_batch,
+    tell,
+    told,
+    write_task,
+)
 from narrows.spark.source import FileStreamReader
 from narrows.spark.write_spec import WriteSpec
-
-WRITTEN = "written"
 
 
 class NarrowsCopy(DataSource):
@@ -43,7 +48,7 @@ class NarrowsCopy(DataSource):
         return WriteSpec.from_option(self.options["write"])
 
     def schema(self) -> str:
-        return f"{WRITTEN} BINARY"
+        return WRITTEN_SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         return _CopyingReader(ReadSpec.from_option(self.options["spec"]), self._write)
@@ -61,9 +66,7 @@ class _CopyingReader(FileStreamReader):
         return {**super().__getstate__(), "_write": self._write}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        written = write_task(self._write, super().read(partition))
-        row = pa.array([pickle.dumps(written)], pa.binary())
-        yield pa.RecordBatch.from_arrays([row], names=[WRITTEN])
+        yield tell(write_task(self._write, super().read(partition)))
 
 
 @dataclass
@@ -78,8 +81,7 @@ class _Publisher(DataSourceStreamArrowWriter):
         self._spec = spec
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        rows = [row for batch in iterator for row in batch.column(0).to_pylist()]
-        return _Told([pickle.loads(row) for row in rows])
+        return _Told(told(value for batch in iterator for value in batch.column(0).to_pylist()))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         publish_batch(self._spec, _written(messages), batchId)

@@ -108,10 +108,10 @@ class PayloadFiles:
             array = batch.column(part.column)
             if pa.types.is_large_string(array.type):
                 array = array.cast(pa.string())
-            encoded = part.fragment is not None
-            rows.append(
-                Encoded(part.fragment, array) if encoded else Values(part.name, array)  # type: ignore[arg-type]
-            )
+            if part.fragment is None:
+                rows.append(Values(part.name, array))
+            else:
+                rows.append(Encoded(part.fragment, array))
         return rows
 
     # --- rows that cannot be encoded --------------------------------------------------------------

@@ -8,49 +8,21 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from narrows.catalog.objects import Pipeline
-from narrows.catalog.options import parse_duration
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
-from narrows.logical.walk import sources_of, topological
-from narrows.physical.lower import TAKES_ROWS
-from narrows.physical.nodes import (
-    PhysicalBatch,
-    PhysicalReader,
-    PhysicalStreamingAggregation,
-)
+from narrows.logical.walk import sources_of
 from narrows.planner import Plan
-from narrows.spark.clock import say_end
-from narrows.spark.closed_windows import Streamed, streamed, write_closed
-from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
-from narrows.spark.compile import OpenSource, read_spec
-from narrows.spark.copying import NarrowsCopy
-from narrows.spark.event_time import RunTime
 from narrows.spark.failures import ATTEMPTS, reason_of, was_too_slow
 from narrows.spark.late_rows import LateRows
-from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.shared_streams import READY_SECONDS
-from narrows.spark.sink import NarrowsSink
-from narrows.spark.state_store import state_store
+from narrows.spark.start import closing_step, prepare
 from narrows.spark.statistics import ReadCounts, total_counts
-from narrows.spark.windows import windows_of
-from narrows.spark.write_spec import (
-    SinkTarget,
-    WriteSpec,
-    parts_of,
-    reads_only,
-    rows_of,
-    sink_frame,
-)
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -157,7 +129,7 @@ class Run:
     ) -> None:
         self.pipelines: list[PipelineRun] = []
         prepared = [
-            _prepare(
+            prepare(
                 session,
                 session.catalog.pipeline(name),
                 once=once,
@@ -174,7 +146,7 @@ class Run:
                 )
             for pipeline, plan, query in prepared:
                 closes = once and close_windows and not isinstance(query, SharedQuery)
-                then = _closing(session, pipeline, plan) if closes else None
+                then = closing_step(session, pipeline, plan) if closes else None
                 running = query if isinstance(query, SharedQuery) else query()
                 names = dict.fromkeys(
                     node.source.name for node in sources_of(plan.logical) if not node.source.shared
@@ -241,186 +213,6 @@ class Run:
         if failed:
             reasons = "; ".join(f"`{p.name}`: {p.error}" for p in failed)
             raise fail(Code.PIPELINE_FAILED, f"pipeline {reasons}")
-
-
-def _prepare(
-    session: Session, pipeline: Pipeline, *, once: bool, trigger: str, close_windows: bool
-) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], StreamingQuery]]:
-    """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
-    plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
-    session.state.claim(pipeline.name, plan.physical)
-
-    def start(stream: Streamed) -> StreamingQuery:
-        return _start(session, pipeline, plan, stream, once=once, trigger=trigger)
-
-    if reads_shared(plan):
-        query = shared_query(
-            session,
-            pipeline.name,
-            plan,
-            for_sinks=partial(sink_frame, plan),
-            write=write_spec(session, pipeline, plan),
-            streamed=partial(_streamed, session, pipeline, plan),
-            start=start,
-            closing=partial(_closing, session, pipeline, plan) if once and close_windows else None,
-        )
-        return pipeline, plan, query
-    reader = reads_only(plan)
-    if reader is not None and not reader.source.bounded and reader.source.connector == "file":
-        return (
-            pipeline,
-            plan,
-            partial(_start_copying, session, pipeline, plan, reader, once, trigger),
-        )
-    stream = _streamed(session, pipeline, plan)
-    if not stream.frame.isStreaming:
-        raise fail(
-            Code.NOT_SUPPORTED,
-            f"pipeline `{pipeline.name}` reads tables only, so it would never see new rows",
-            hint="use a query: `session.query(...)` or `narrows query`",
-        )
-    return pipeline, plan, partial(start, stream)
-
-
-def _streamed(
-    session: Session,
-    pipeline: Pipeline,
-    plan: Plan,
-    open_shared: OpenSource | None = None,
-    *,
-    closing: RunTime | None = None,
-) -> Streamed:
-    root, name, state = rows_of(plan.physical), pipeline.name, session.state
-    frozen = closing is not None
-    return streamed(
-        root,
-        session.spark,
-        session.opener(root, name, streaming=True, frozen=frozen, open_shared=open_shared),
-        session.opener(root, name, streaming=False),
-        closing or run_time(state.checkpoint(name), state.clock(name)),
-    )
-
-
-def _closing(
-    session: Session, pipeline: Pipeline, plan: Plan, open_shared: OpenSource | None = None
-) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
-    """What a bounded run does at the end of its input; None when it has no windows."""
-    root = rows_of(plan.physical)
-    if not windows_of(root):
-        return None
-    checkpoint, clock = session.state.checkpoint(pipeline.name), session.state.clock(pipeline.name)
-    mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
-
-    def close(ended: StreamingQuery) -> StreamingQuery | None:
-        nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
-        if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
-            mark.keep()
-            return None
-        last = closing_run(root, checkpoint, clock)
-        assert last.closes is not None
-        mark.set(last.closes)
-        say_end(clock, last.closes)
-        stream = _streamed(session, pipeline, plan, open_shared, closing=last)
-        return _start(session, pipeline, plan, stream, once=True, trigger="")
-
-    return close
-
-
-def _start(
-    session: Session,
-    pipeline: Pipeline,
-    plan: Plan,
-    stream: Streamed,
-    *,
-    once: bool,
-    trigger: str,
-) -> StreamingQuery:
-    spec, finish = write_spec(session, pipeline, plan), stream.finish
-    mode = _output_mode(plan.physical) if finish is None else "append"
-    if finish is None and mode == "append":
-        frame = sink_frame(plan, stream.frame)
-        writer = frame.writeStream.format(NarrowsSink.name()).option("spec", spec.to_option())
-    else:
-        # What changed since the last batch is no append, which is all that a data source takes.
-        write = write_closed(lambda rows: sink_frame(plan, finish(rows) if finish else rows), spec)
-        writer = stream.frame.writeStream.foreachBatch(write)
-    return _begin(session, pipeline, plan, writer.outputMode(mode), once, trigger)
-
-
-def _start_copying(
-    session: Session,
-    pipeline: Pipeline,
-    plan: Plan,
-    reader: PhysicalReader,
-    once: bool,
-    trigger: str,
-) -> StreamingQuery:
-    """A pipeline that computes nothing: its readers write, see `copying`."""
-    read = session.placed_for(reader, read_spec(reader), pipeline.name)
-    write = write_spec(session, pipeline, plan).to_option()
-    rows = session.spark.readStream.format(NarrowsCopy.name())
-    frame = rows.option("spec", read.to_option()).option("write", write).load()
-    writer = frame.writeStream.format(NarrowsCopy.name()).option("write", write)
-    return _begin(session, pipeline, plan, writer, once, trigger)
-
-
-def _begin(
-    session: Session,
-    pipeline: Pipeline,
-    plan: Plan,
-    writer: DataStreamWriter,
-    once: bool,
-    trigger: str,
-) -> StreamingQuery:
-    checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
-    writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
-    every = _gathering_time(plan.physical) or trigger
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
-    with state_store(session.spark, plan.physical):
-        return writer.start()
-
-
-def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
-    """Where the rows of a pipeline go, and how they are encoded."""
-    sinks = [node for node in topological(plan.physical) if isinstance(node, DataSink)]
-    by_name = {node.sink.name: _target(session, node) for node in sinks}
-    return WriteSpec(pipeline.name, tuple(by_name[name] for name in pipeline.sinks))
-
-
-def _target(session: Session, node: DataSink) -> SinkTarget:
-    sink = node.sink
-    in_state = sink.connector != "file"
-    folder = session.state.rows(sink.name) if in_state else Path(str(sink.options["path"]))
-    count = sink.options.get("batch_count")
-    return SinkTarget(
-        sink=sink.name,
-        folder=str(folder.absolute()),
-        format="json" if sink.format == TAKES_ROWS else sink.format,
-        options=(*sink.options.items(), ("timezone", session.timezone)),
-        parts=parts_of(node),
-        dead_letters=str(session.state.dead_letters(sink.name).absolute()),
-        batch_count=count if isinstance(count, int) else None,
-        gathers=any(isinstance(n, PhysicalBatch) for n in topological(node)),
-    )
-
-
-def _gathering_time(plan: Node) -> str | None:
-    """The shortest `batch_duration` of the sinks: a micro-batch ends every payload."""
-    sinks = [node.sink for node in topological(plan) if isinstance(node, DataSink)]
-    given = [str(d) for sink in sinks if (d := sink.options.get("batch_duration")) is not None]
-    if not given:
-        return None
-    return f"{min(parse_duration(text) or 0 for text in given)} milliseconds"
-
-
-def _output_mode(plan: Node) -> str:
-    """An aggregate without window never ends, so what changed is written after every batch."""
-    endless = any(
-        isinstance(node, (Aggregation, Distinct))
-        and not isinstance(node, PhysicalStreamingAggregation)
-        for node in topological(plan)
-    )
-    return "update" if endless else "append"
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ replaced, so every row is there once.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,6 +86,20 @@ def publish_batch(spec: WriteSpec, written: Sequence[Written], batch: int) -> No
         letters = [f for message in written if message.files for f in message.dead_letters[place]]
         _publish(Path(target.folder), prefix, suffix, files)
         _publish(Path(target.dead_letters), prefix, ".ndjson", letters)
+
+
+WRITTEN = "written"
+"""The column in which tasks that are no sink's tell what they wrote."""
+WRITTEN_SCHEMA = f"{WRITTEN} BINARY"
+
+
+def tell(written: Written) -> pa.RecordBatch:
+    """One row: what a task wrote."""
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)])], names=[WRITTEN])
+
+
+def told(values: Iterable[bytes]) -> list[Written]:
+    return [pickle.loads(value) for value in values]
 
 
 def discard(written: Sequence[Written]) -> None:
