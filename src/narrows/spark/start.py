@@ -56,6 +56,7 @@ def prepare(
         return _start(session, pipeline, plan, stream, once=once, trigger=trigger)
 
     if reads_shared(plan):
+        closes = once and close_windows
         query = shared_query(
             session,
             pipeline.name,
@@ -64,7 +65,7 @@ def prepare(
             write=write_spec(session, pipeline, plan),
             streamed=partial(_streamed, session, pipeline, plan),
             start=start,
-            closing=partial(closing_step, session, pipeline, plan) if once and close_windows else None,
+            closing=partial(closing_step, session, pipeline, plan) if closes else None,
         )
         return pipeline, plan, query
     reader = reads_only(plan)
