@@ -26,7 +26,6 @@ from narrows.planner import Plan
 from narrows.schema import count_leaves
 from narrows.spark.compile import compile_plan
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.read_table import compares_sizes
 from narrows.spark.statistics import ReadCounts, total_counts
 
 if TYPE_CHECKING:
@@ -80,12 +79,11 @@ class Shuffle:
 def explain_analyze(session: Session, plan: Plan) -> str:
     """The plan, and below it what running it took."""
     folder = session.state.statistics(f"analyze-{uuid4().hex}", "relations")
-    joined = compares_sizes(plan.physical)
 
     def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
         placed = session.placed_for(node, spec, "query")
         own = replace(placed, statistics=str((folder / str(node.relation.id)).absolute()))
-        return session.open(node, own, streaming=False, joined=joined)
+        return session.open(node, own, streaming=False)
 
     started = time.perf_counter()
     try:

@@ -1,9 +1,14 @@
 """Bounded reads without a data source of their own: a row for each task tells it what to read.
 
 Spark starts Python processes on the driver for every Python data source that it plans, which takes
-longer than reading a small table; and it knows nothing of the size of what they read, so it takes
-them for too large to broadcast. A map over as many rows as there are tasks has neither cost. But
-Spark takes its result for tiny, so where a join looks at sizes only what is small is read this way.
+longer than reading a small table, and it believes what they read to be too large to broadcast. A
+map over one row for each task has neither cost:
+
+    range(0, tasks * step).where(id % step = 0).mapInArrow(read task number id / step)
+
+The rows that the filter drops are there to be believed in: Spark takes the map's result to be as
+large as the range, eight bytes a row, and chooses by that how to join. So there are as many as the
+table's columns that are read would fill. Spark counts them through in compiled code, in no time.
 """
 
 from __future__ import annotations
@@ -14,34 +19,35 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.files.listing import FileEntry
-from narrows.logical.nodes import Join, Node
-from narrows.logical.relational_nodes import SetOperation, Subquery
-from narrows.logical.walk import topological
+from narrows.optimizer.estimates import type_width
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.source import shared_out, shipped_schema
 
-SMALL = 8 << 20
-"""Bytes of payload that Spark may well broadcast: below its own default of 10 MB, decoded less."""
+_ROW_BYTES = 8
+_LARGE = 256 << 20
+"""Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
 
 
-def compares_sizes(plan: Node) -> bool:
-    """Whether Spark will choose how to join by what it believes of sizes."""
-    kinds = (Join, Subquery, SetOperation)
-    return any(isinstance(node, kinds) for node in topological(plan))
-
-
-def read_table(
-    spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry], *, joined: bool
-) -> DataFrame | None:
-    """The rows of the files; None where Spark should know that they are many."""
-    if joined and sum(file.size for file in files) > SMALL:
-        return None
+def read_table(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
+    """The rows of the files."""
     tasks = shared_out(spec, files)
+    step = max(1, believed_size(spec, files) // _ROW_BYTES // max(len(tasks), 1))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for task in batch.column(0).to_pylist():
-                yield from read_partition(spec, tasks[task].ranges, tasks[task].places)
+            for row in batch.column(0).to_pylist():
+                task = tasks[row // step]
+                yield from read_partition(spec, task.ranges, task.places)
 
-    return spark.range(0, len(tasks), 1, max(len(tasks), 1)).mapInArrow(read, shipped_schema(spec))
+    rows = spark.range(0, len(tasks) * step, 1, max(len(tasks), 1))
+    return rows.where(f"id % {step} = 0").mapInArrow(read, shipped_schema(spec))
+
+
+def believed_size(spec: ReadSpec, files: Sequence[FileEntry]) -> int:
+    """Bytes of what is shipped: its share of the payload, by the width of types."""
+    shipped = spec.projection.columns[: spec.projection.shipped]
+    width = sum(type_width(column.dtype) for column in shipped)
+    share = width / max(type_width(spec.projection.schema), 1.0)
+    payload = sum(file.size for file in files)
+    return min(_LARGE, int(payload * min(share, 1.0)))

@@ -36,7 +36,7 @@ from narrows.spark.log_source import NarrowsLog
 from narrows.spark.projections import Projections
 from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.read_table import compares_sizes, read_table
+from narrows.spark.read_table import read_table
 from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
@@ -226,30 +226,28 @@ class Session:
     ) -> DataFrame:
         """The data frame of a plan (without its sinks)."""
         root = rows_of(plan.physical)
-        opened = self.opener(root, pipeline, streaming=streaming, open_shared=open_shared)
+        opened = self.opener(pipeline, streaming=streaming, open_shared=open_shared)
         return compile_plan(root, self.spark, opened)
 
     def opener(
         self,
-        root: Node,
         pipeline: str,
         *,
         streaming: bool,
         frozen: bool = False,
         open_shared: OpenSource | None = None,
     ) -> OpenSource:
-        """Opens the sources of a plan; frozen ones give nothing that they have not given.
+        """Opens a plan's sources; frozen ones give nothing that they have not given.
 
         `open_shared` opens shared streams; without it they are read like any other source.
         """
-        joined = compares_sizes(root)
 
         def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
             spec = replace(spec, frozen=frozen)
             if node.source.shared and open_shared is not None:
                 return open_shared(node, spec)
             placed = self.placed_for(node, spec, pipeline)
-            return self.open(node, placed, streaming=streaming, joined=joined)
+            return self.open(node, placed, streaming=streaming)
 
         return open_source
 
@@ -324,19 +322,16 @@ class Session:
     def parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
-    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool, joined: bool) -> DataFrame:
+    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame:
         """A source as a data frame of what the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
-        stream = streaming and not node.source.bounded
-        if not stream:
+        if not streaming or node.source.bounded:
             # A table that is not there is said so before Spark starts.
             files = list_files(spec.path, missing_ok=not node.source.bounded)
-            table = read_table(self.spark, spec, files, joined=joined)
-            if table is not None:
-                return table
-        reader = self.spark.readStream if stream else self.spark.read
-        return reader.format(NarrowsSource.name()).option("spec", spec.to_option()).load()
+            return read_table(self.spark, spec, files)
+        reader = self.spark.readStream.format(NarrowsSource.name())
+        return reader.option("spec", spec.to_option()).load()
 
     def _decode_frame(self, source: Source, spec: ReadSpec) -> DataFrame:
         frame, payload = self._frames[source.name.casefold()]

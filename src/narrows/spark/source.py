@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
-    DataSourceReader,
     DataSourceStreamReader,
     InputPartition,
 )
@@ -47,9 +46,6 @@ class NarrowsSource(DataSource):
     def schema(self) -> StructType:
         return shipped_schema(self._spec)
 
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return _TableReader(self._spec)
-
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         return FileStreamReader(self._spec)
 
@@ -81,31 +77,11 @@ def shared_out(spec: ReadSpec, files: Sequence[FileEntry], batch: int = 0) -> li
     return [FileRanges(part, [places[read] for read in part]) for part in packed]
 
 
-class _Reader:
-    def __init__(self, spec: ReadSpec) -> None:
-        self.spec = spec
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, FileRanges)
-        return read_partition(self.spec, partition.ranges, partition.places)
-
-    def _split(self, files: Sequence[FileEntry], batch: int = 0) -> list[InputPartition]:
-        return [*shared_out(self.spec, files, batch)]
-
-
-class _TableReader(_Reader, DataSourceReader):
-    """Everything that is there."""
-
-    def partitions(self) -> Sequence[InputPartition]:
-        # Spark calls read() even for no partitions, so there is always one, maybe empty.
-        return self._split(list_files(self.spec.path, missing_ok=True)) or [FileRanges([], [])]
-
-
-class FileStreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files as they come. An offset is the number of an entry in the log of files taken."""
 
     def __init__(self, spec: ReadSpec) -> None:
-        super().__init__(spec)
+        self.spec = spec
         self._log: FileLog | None = None
         self._until: list[FileEntry] | None = None
 
@@ -148,4 +124,8 @@ class FileStreamReader(_Reader, DataSourceStreamReader, SupportsTriggerAvailable
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         files = self.log.entries(after=start["entry"], upto=end["entry"])
-        return self._split(files, batch=end["entry"])
+        return shared_out(self.spec, files, batch=end["entry"])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FileRanges)
+        return read_partition(self.spec, partition.ranges, partition.places)

@@ -98,8 +98,8 @@ def _streamed(
     return streamed(
         root,
         session.spark,
-        session.opener(root, name, streaming=True, frozen=frozen, open_shared=open_shared),
-        session.opener(root, name, streaming=False),
+        session.opener(name, streaming=True, frozen=frozen, open_shared=open_shared),
+        session.opener(name, streaming=False),
         closing or run_time(state.checkpoint(name), state.clock(name)),
     )
 

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.utils import is_remote
 
 from narrows.errors import Code, fail
-from narrows.expressions import ColumnId
+from narrows.expressions import Column, ColumnId, Expr, rewrite
 from narrows.logical.nodes import (
     Aggregation,
     Distinct,
@@ -38,6 +38,7 @@ from narrows.logical.subqueries import outer_columns
 from narrows.spark.frame import Frame, relation_columns
 from narrows.spark.sql_text import ShippedSource, SparkSql, Typed
 from narrows.sql.binding import SubqueryKind
+from narrows.sql.scope import Relation
 
 if TYPE_CHECKING:
     from narrows.spark.compile import Compiler
@@ -77,6 +78,8 @@ class Text:
     query: str
     sources: Mapping[int, ShippedSource]
     columns: Mapping[ColumnId, Typed]
+    selected: list[ColumnId] | None = None
+    """The columns that the query gives, in their order; None where nobody has listed them."""
 
 
 def with_subquery(compiler: Compiler, node: Subquery, frame: Frame) -> Frame:
@@ -104,8 +107,10 @@ class _Writer:
         if node.kind is SubqueryKind.EXISTS:
             return f"EXISTS (SELECT 1 FROM ({inner.query}))"
         sql = self._sql(inner)
-        outputs = ", ".join(sql.text(column) for column in node.subplan.outputs)
-        query = f"(SELECT {outputs} FROM ({inner.query}))"
+        query = f"({inner.query})"
+        if [column.id for column in node.subplan.outputs] != inner.selected:
+            outputs = ", ".join(sql.text(column) for column in node.subplan.outputs)
+            query = f"(SELECT {outputs} FROM {query})"
         if node.kind is SubqueryKind.SCALAR:
             return query
         around = SparkSql(self._sources, self._columns)
@@ -129,10 +134,12 @@ class _Writer:
                 )
             case Keep(child=child):
                 return self._text(child)
+            case Project(child=Aggregation(sets=None) as grouped, fields=fields, relation=relation):
+                return self._aggregation(grouped, fields, relation)
             case Project(child=child, fields=fields, relation=relation):
                 return self._selected(self._text(child), fields, relation.id)
             case Aggregation(sets=None):
-                return self._aggregation(node)
+                return self._aggregation(node, (*node.keys, *node.calls), node.relation)
             case Join():
                 return self._join(node)
             case Sort(child=child, keys=keys):
@@ -178,7 +185,8 @@ class _Writer:
     def _selected(self, below: Text, fields: Sequence[NamedExpr], relation: int) -> Text:
         columns = relation_columns(fields, relation)
         selected = self._list(below, fields, columns)
-        return Text(f"SELECT {selected} FROM ({below.query})", {}, columns)
+        query = f"SELECT {selected} FROM ({below.query})"
+        return Text(query, {}, columns, list(columns))
 
     def _list(
         self, below: Text, fields: Sequence[NamedExpr], columns: Mapping[ColumnId, Typed]
@@ -187,15 +195,28 @@ class _Writer:
         parts = zip(fields, columns.values(), strict=True)
         return ", ".join(f"{sql.text(expr)} AS {name.text}" for (_, expr), name in parts) or "1"
 
-    def _aggregation(self, node: Aggregation) -> Text:
+    def _aggregation(
+        self, node: Aggregation, fields: Sequence[NamedExpr], relation: Relation
+    ) -> Text:
+        """What is computed from aggregates stands in the same SELECT as they: only of an
+        aggregation that is not below anything else does Spark know that no rows give one row, and
+        otherwise it would join all rows around the subquery to its own first."""
         below = self._text(node.child)
-        fields = (*node.keys, *node.calls)
-        columns = relation_columns(fields, node.relation.id)
-        query = f"SELECT {self._list(below, fields, columns)} FROM ({below.query})"
+        grouped = {
+            node.relation.column(ordinal).id: expr
+            for ordinal, (_, expr) in enumerate((*node.keys, *node.calls))
+        }
+
+        def written_out(expr: Expr) -> Expr | None:
+            return grouped.get(expr.id) if isinstance(expr, Column) else None
+
+        whole = [field._replace(expr=rewrite(field.expr, written_out)) for field in fields]
+        columns = relation_columns(whole, relation.id)
+        query = f"SELECT {self._list(below, whole, columns)} FROM ({below.query})"
         sql = self._sql(below)
         if node.keys:
             query += f" GROUP BY {', '.join(sql.text(expr) for _, expr in node.keys)}"
-        return Text(query, {}, columns)
+        return Text(query, {}, columns, list(columns))
 
     def _join(self, node: Join) -> Text:
         left, right = self._text(node.left), self._text(node.right)
