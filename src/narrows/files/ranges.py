@@ -24,6 +24,9 @@ _EXPANSION = {".gz": 5, ".zst": 5}
 _OPENING = 64 << 10
 """What opening a file costs, in bytes that could have been read instead."""
 
+_WORTH_A_TASK = 4 << 20
+"""Bytes that are read in the time that it takes to start another task."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
@@ -54,6 +57,11 @@ def split(files: Sequence[FileEntry], target: int = TARGET) -> list[FileRange]:
         cuts = [file.size * part // parts for part in range(parts + 1)] if parts else []
         ranges += [FileRange(file.path, start, end) for start, end in pairwise(cuts) if start < end]
     return ranges
+
+
+def tasks_for(ranges: Sequence[FileRange], partitions: int) -> int:
+    """How many of so many partitions are worth their start for these ranges."""
+    return min(partitions, 1 + sum(map(_work, ranges)) // _WORTH_A_TASK)
 
 
 def pack(ranges: Sequence[FileRange], partitions: int) -> list[list[FileRange]]:

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from narrows.codecs.parquet import RANGE_BYTES as PARQUET_RANGE
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry, list_files
-from narrows.files.ranges import TARGET, FileRange, pack, split
+from narrows.files.ranges import TARGET, FileRange, pack, split, tasks_for
 from narrows.schema import BINARY, BOOLEAN
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
@@ -73,7 +73,7 @@ def shared_out(spec: ReadSpec, files: Sequence[FileEntry], batch: int = 0) -> li
     target = PARQUET_RANGE if spec.format == "parquet" else TARGET
     ranges = split(files, target)
     places = {read: Place(batch, number) for number, read in enumerate(ranges)}
-    packed = pack(ranges, spec.partitions)
+    packed = pack(ranges, tasks_for(ranges, spec.partitions))
     return [FileRanges(part, [places[read] for read in part]) for part in packed]
 
 
