@@ -26,6 +26,7 @@ from narrows.planner import Plan
 from narrows.schema import count_leaves
 from narrows.spark.compile import compile_plan
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.rows import SqlText
 from narrows.spark.statistics import ReadCounts, total_counts
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def explain_analyze(session: Session, plan: Plan) -> str:
     """The plan, and below it what running it took."""
     folder = session.state.statistics(f"analyze-{uuid4().hex}", "relations")
 
-    def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
+    def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
         placed = session.placed_for(node, spec, "query")
         own = replace(placed, statistics=str((folder / str(node.relation.id)).absolute()))
         return session.open(node, own, streaming=False)

@@ -66,7 +66,7 @@ def streamed(
     kept = compile_node(plan, window, spark, stream, time)
 
     def finish(closed: DataFrame) -> DataFrame:
-        return compile_plan(plan, spark, table, given={window: kept.with_data(closed)})
+        return compile_plan(plan, spark, table, given={window: kept.with_rows(closed)})
 
     return Streamed(kept.data, finish)
 

@@ -1,7 +1,9 @@
-"""The physical plan as DataFrame operations, node by node.
+"""The physical plan as Spark SQL, node by node.
 
-Columns get names of ours in the data frame (`c3_0`: relation 3, ordinal 0), so that no user's name
-can collide with another or with a keyword. The user's names come back at the very end.
+Relational operators become text, one SELECT around the other (`rows.py`); sources, windows and
+functions with memory are data frames that the text selects from. Columns get names of ours (`c3_0`:
+relation 3, ordinal 0), so that no user's name can collide with another or with a keyword. The
+user's names come back at the very end.
 """
 
 from __future__ import annotations
@@ -9,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.objects import Source
 from narrows.codecs.event_time import EventTime
 from narrows.codecs.projection import Aspect, DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.errors import Code, fail
-from narrows.expressions import Column, ColumnId, SortKey
+from narrows.expressions import Column, ColumnId, Expr, FieldAccess, Literal, rewrite
 from narrows.logical.conjuncts import conjunction
 from narrows.logical.nodes import (
     Aggregation,
@@ -60,13 +60,14 @@ from narrows.spark.frame import (
     Frame,
     column_name,
     fragment_name,
-    named_columns,
     relation_columns,
+    select_list,
 )
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.row_functions import remember_rows
+from narrows.spark.rows import Rows, SqlText, Views, select
 from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
-from narrows.spark.subqueries import TemporaryViews, with_subquery
+from narrows.spark.subqueries import with_subquery
 from narrows.spark.windows import (
     aggregate_windows,
     cut_windows,
@@ -78,17 +79,20 @@ from narrows.spark.windows import (
 from narrows.sql.scope import Relation
 
 _JOINS = {
-    JoinKind.INNER: "inner",
-    JoinKind.LEFT: "left",
-    JoinKind.RIGHT: "right",
-    JoinKind.FULL: "full",
-    JoinKind.CROSS: "cross",
-    JoinKind.SEMI: "left_semi",
-    JoinKind.ANTI: "left_anti",
+    JoinKind.INNER: "INNER",
+    JoinKind.LEFT: "LEFT",
+    JoinKind.RIGHT: "RIGHT",
+    JoinKind.FULL: "FULL",
+    JoinKind.CROSS: "CROSS",
+    JoinKind.SEMI: "LEFT SEMI",
+    JoinKind.ANTI: "LEFT ANTI",
 }
 
-OpenSource = Callable[[Decoded, ReadSpec], DataFrame]
-"""Opens a source as a data frame of the columns that the specification ships."""
+_ALL_ROWS = "count(*) AS `rows`"
+"""Makes one row of all, where nobody looks at an aggregate."""
+
+OpenSource = Callable[[Decoded, ReadSpec], DataFrame | SqlText]
+"""Opens a source: the rows of the columns that the specification ships, by its names."""
 
 
 def compile_plan(
@@ -103,24 +107,25 @@ def compile_plan(
     Behind the columns stand the fragments that readers have encoded, if there are any. `given` are
     nodes whose rows are there already: what they stand on is not compiled.
     """
-    with TemporaryViews() as views:
-        compiler = Compiler(plan, spark, views, open_source, time or RunTime(), given or {})
-        return _with_names(plan, compiler.frame(plan))
+    with Views(spark) as views:
+        compiler = Compiler(plan, views, open_source, time or RunTime(), given or {})
+        frame = compiler.frame(plan)
+        return frame.with_rows(_with_names(plan, frame)).data
 
 
 def compile_node(
     plan: Node, node: Node, spark: SparkSession, open_source: OpenSource, time: RunTime
 ) -> Frame:
-    """The data frame of a node in a plan, with names of ours."""
-    with TemporaryViews() as views:
-        return Compiler(plan, spark, views, open_source, time, {}).frame(node)
+    """The frame of a node in a plan, with names of ours; its data frame has been made."""
+    with Views(spark) as views:
+        frame = Compiler(plan, views, open_source, time, {}).frame(node)
+        return frame.with_rows(frame.data)
 
 
-def _with_names(plan: Node, frame: Frame) -> DataFrame:
+def _with_names(plan: Node, frame: Frame) -> SqlText:
     outputs = [column for column in plan.outputs if not _is_delayed(plan, column)]
-    texts = [*(frame.sql.text(column) for column in outputs), *map(quote, frame.fragments)]
-    selected = frame.data.select([F.expr(t).alias(f"o{i}") for i, t in enumerate(texts)])
-    return selected.toDF(*[column.name for column in outputs], *frame.fragments)
+    named = [f"{frame.sql.text(column)} AS {quote(column.name)}" for column in outputs]
+    return select([*named, *map(quote, frame.fragments)], frame.text)
 
 
 def _is_delayed(plan: Node, column: Column) -> bool:
@@ -131,19 +136,20 @@ class Compiler:
     def __init__(
         self,
         plan: Node,
-        spark: SparkSession,
-        views: TemporaryViews,
+        views: Views,
         open_source: OpenSource,
         time: RunTime,
         given: Mapping[Node, Frame],
     ) -> None:
-        self.views = views
-        self._spark = spark
+        self._views = views
         self._open_source = open_source
         self._time = time
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
-        self._done: dict[int, Frame] = {id(node): frame for node, frame in given.items()}
+        self._around: list[Frame] = []
+        self._done: dict[int, Frame] = {
+            id(node): replace(frame, rows=Rows(views, frame.data)) for node, frame in given.items()
+        }
 
     def frame(self, node: Node) -> Frame:
         """The frame of a node; one that several parents share is made once."""
@@ -152,16 +158,35 @@ class Compiler:
             found = self._done[id(node)] = self._frame(node)
         return found
 
+    def sql(self, frame: Frame) -> SparkSql:
+        """Writes expressions over the frame's columns, and those of the queries around it."""
+        sources, columns = dict(frame.sources), dict(frame.columns)
+        for outer in self._around:
+            sources, columns = {**outer.sources, **sources}, {**outer.columns, **columns}
+        return SparkSql(sources, columns, frame.order)
+
+    def inside(self, around: Frame, node: Node) -> Frame:
+        """The frame of a subquery, which may look at the columns of the rows around it."""
+        self._around.append(around)
+        try:
+            return self.frame(node)
+        finally:
+            self._around.pop()
+
     def _frame(self, node: Node) -> Frame:
         match node:
             case PhysicalReader():
                 return self._source(node)
             case Filter(child=child, predicate=predicate):
                 frame = self.frame(child)
-                return self._with(frame, frame.data.where(F.expr(frame.sql.text(predicate))))
-            case Project(child=child, relation=relation):
-                frame = self.frame(child)
-                return _selected(frame, node.computed, relation.id, hidden=node in self._hidden)
+                where = f" WHERE {self.sql(frame).text(predicate)}"
+                return frame.with_rows(select(["*"], frame.text, where))
+            case Project(child=Aggregation(keys=(), sets=None) as folded):
+                # In one SELECT: only of an aggregation that nothing stands above does Spark know
+                # that it gives a row for no rows, and joins a correlated one without detours.
+                return self._folded(folded, node)
+            case Project(child=child):
+                return self._selected(self.frame(child), node)
             case StatefulFunction():
                 return remember_rows(self.frame(node.child), node)
             case Window():
@@ -176,15 +201,20 @@ class Compiler:
                 return self._generate(node)
             case Sort(child=child, keys=keys):
                 frame = self.frame(child)
-                ordered = frame.data.orderBy([_sort_column(frame.sql, key) for key in keys])
-                return self._with(frame, ordered)
+                # A constant does not sort, and Spark would take a number for a column's place.
+                by = [key for key in keys if not isinstance(key.expr, Literal)]
+                order = ", ".join(map(self.sql(frame).sort_key, by))
+                return frame.with_rows(
+                    select(["*"], frame.text, f" ORDER BY {order}" if by else "")
+                )
             case Limit(child=child, count=count, offset=offset):
                 frame = self.frame(child)
-                data = frame.data.offset(offset) if offset else frame.data
-                return self._with(frame, data if count is None else data.limit(count))
+                limit = "" if count is None else f" LIMIT {count}"
+                skip = f" OFFSET {offset}" if offset else ""
+                return frame.with_rows(select(["*"], frame.text, limit + skip))
             case Distinct(child=child):
                 frame = self.frame(child)
-                return self._with(frame, frame.data.distinct())
+                return frame.with_rows(select(["DISTINCT *"], frame.text))
             case Keep(child=child, columns=columns):
                 return relational.keep(self.frame(child), columns)
             case Analytic(child=child, calls=calls, relation=relation):
@@ -196,17 +226,16 @@ class Compiler:
             case SetOperation(left=left, right=right):
                 return relational.set_operation(node, self.frame(left), self.frame(right))
             case OneRow():
-                return relational.one_row(self._spark)
+                return Frame(Rows(self._views, SqlText("SELECT 1 AS `one`")), {}, {})
             case Values():
-                return relational.values(self._spark, node)
+                return relational.of_relation(
+                    Rows(self._views, relational.values(node)), node.relation
+                )
             case _:
                 raise fail(
                     Code.NOT_SUPPORTED,
                     f"{node.operator.removeprefix('Physical')} can be planned, but not run yet",
                 )
-
-    def _with(self, frame: Frame, data: DataFrame) -> Frame:
-        return frame.with_data(data)
 
     # --- sources ----------------------------------------------------------------------------------
 
@@ -214,7 +243,7 @@ class Compiler:
         spec = read_spec(node)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
-            self._open_source(node, spec),
+            Rows(self._views, self._open_source(node, spec)),
             {node.relation.id: shipped},
             {},
             spec.fragments,
@@ -224,10 +253,26 @@ class Compiler:
 
     # --- relational operators ---------------------------------------------------------------------
 
+    def _selected(self, frame: Frame, node: Project) -> Frame:
+        relation, hidden = node.relation.id, node in self._hidden
+        sql = self.sql(frame)
+        columns = [
+            f"{sql.text(named.expr)} AS {quote(column_name(relation, ordinal))}"
+            for ordinal, named in node.computed
+        ]
+        kept = [*frame.fragments, *(frame.hidden if hidden else ())]
+        selected = replace(
+            frame.with_rows(select([*columns, *map(quote, kept)], frame.text)),
+            sources={},
+            columns=_made(node.computed, relation),
+        )
+        # Without somebody above who still needs them, the hidden columns end here.
+        return selected if hidden else replace(selected, order=None, stamp=None, clock=None)
+
     def _join(self, node: Join) -> Frame:
         left, right = self.frame(node.left), self.frame(node.right)
         both = Frame(
-            left.data,
+            left.rows,
             {**left.sources, **right.sources},
             {**left.columns, **right.columns},
             (*left.fragments, *right.fragments),
@@ -235,30 +280,55 @@ class Compiler:
             clock=left.clock or right.clock,
         )
         if node.condition is None:
-            data = left.data.crossJoin(right.data)
+            kind, condition = "CROSS", ""
         else:
-            condition = F.expr(both.sql.text(node.condition))
-            data = left.data.join(right.data, condition, _JOINS[node.kind])
-        return ordered_pairs(both.with_data(data), left, right, node)
+            kind, condition = _JOINS[node.kind], f" ON {self.sql(both).text(node.condition)}"
+        joined = select(["*"], left.text, f" {kind} JOIN {right.text}{condition}")
+        return ordered_pairs(both.with_rows(joined), left, right, node)
+
+    def _folded(self, node: Aggregation, project: Project) -> Frame:
+        """An aggregation of all rows, and what is computed from it."""
+        frame = self.frame(node.child)
+        calls = {node.relation.column(place).id: call for place, (_, call) in enumerate(node.calls)}
+
+        def written_out(expr: Expr) -> Expr | None:
+            return calls.get(expr.id) if isinstance(expr, Column) else None
+
+        fields = [
+            (ordinal, named._replace(expr=rewrite(named.expr, written_out)))
+            for ordinal, named in project.computed
+        ]
+        sql, relation = self.sql(frame), project.relation.id
+        columns = [
+            f"{sql.text(named.expr)} AS {quote(column_name(relation, ordinal))}"
+            for ordinal, named in fields
+        ]
+        before = [named.expr for _, named in project.computed]
+        if all(named.expr in before for _, named in fields):
+            columns.append(_ALL_ROWS)
+        folded = frame.rows.then(select(columns, frame.text))
+        return Frame(folded, {}, _made(fields, relation))
 
     def _aggregate(self, node: Aggregation) -> Frame:
         frame = self.frame(node.child)
         if node.sets is not None:
             return relational.grouping_sets(node, frame, node.sets)
-        keys = named_columns(frame, node.keys, node.relation.id, 0)
-        calls = named_columns(frame, node.calls, node.relation.id, len(node.keys))
-        if not calls:
-            data = frame.data.select(keys).distinct()
-        elif not keys:
-            data = frame.data.agg(*calls)
-        else:
-            data = frame.data.groupBy(*keys).agg(*calls)
-        return Frame(data, {}, relation_columns((*node.keys, *node.calls), node.relation.id))
+        sql, relation = self.sql(frame), node.relation.id
+        keys = select_list(sql, node.keys, relation)
+        by = [sql.text(expr) for _, expr in node.keys]
+        rows = frame.text
+        if not all(isinstance(expr, (Column, FieldAccess)) for _, expr in node.keys):
+            # Columns first: Spark takes a number for a column's place, and draws lots once more.
+            rows = f"({select(['*', *keys], rows)})"
+            keys = by = [quote(column_name(relation, place)) for place in range(len(node.keys))]
+        columns = [*keys, *select_list(sql, node.calls, relation, len(keys))] or [_ALL_ROWS]
+        query = select(columns, rows, f" GROUP BY {', '.join(by)}" if by else "")
+        made = relation_columns((*node.keys, *node.calls), relation)
+        return Frame(frame.rows.then(query), {}, made)
 
     def _generate(self, node: Generate) -> Frame:
         frame = self.frame(node.child)
-        value = frame.sql.typed(node.generator)
-        text = value.text
+        text = self.sql(frame).typed(node.generator).text
         if node.outer and not node.generator.function.name.endswith("_outer"):
             text = text.replace("(", "_outer(", 1)
         names = [column_name(node.relation.id, o) for o in range(len(node.relation.schema))]
@@ -269,13 +339,13 @@ class Compiler:
                 " so no function or window above it can go by their order",
                 node.generator.span,
             )
-        data = frame.data.select("*", F.expr(text).alias(*names))
+        generated = select(["*", f"{text} AS ({', '.join(map(quote, names))})"], frame.text)
         types = _generated_types(frame.sql, node)
         made = {
             ColumnId(node.relation.id, ordinal): Typed(quote(name), dtype)
             for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
         }
-        return replace(frame, data=data, columns={**frame.columns, **made})
+        return replace(frame.with_rows(generated), columns={**frame.columns, **made})
 
 
 # --- sources --------------------------------------------------------------------------------------
@@ -320,28 +390,11 @@ def _tested(node: PhysicalReader) -> Demand:
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _selected(
-    frame: Frame, fields: Sequence[tuple[int, NamedExpr]], relation: int, *, hidden: bool
-) -> Frame:
-    """`hidden`: somebody above still needs the hidden columns."""
-    columns = [
-        F.expr(frame.sql.text(named.expr)).alias(column_name(relation, ordinal))
-        for ordinal, named in fields
-    ]
-    kept = [*frame.fragments, *(frame.hidden if hidden else ())]
-    made = {
+def _made(fields: Sequence[tuple[int, NamedExpr]], relation: int) -> dict[ColumnId, Typed]:
+    return {
         ColumnId(relation, ordinal): Typed(quote(column_name(relation, ordinal)), named.expr.dtype)
         for ordinal, named in fields
     }
-    selected = replace(frame, data=frame.data.select(*columns, *kept), sources={}, columns=made)
-    return selected if hidden else replace(selected, order=None, stamp=None, clock=None)
-
-
-def _sort_column(sql: SparkSql, key: SortKey) -> SparkColumn:
-    column = F.expr(sql.text(key.expr))
-    if key.descending:
-        return column.desc_nulls_first() if key.nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if key.nulls_first else column.asc_nulls_last()
 
 
 def _generated_types(sql: SparkSql, node: Generate) -> list[DataType]:

@@ -1,4 +1,4 @@
-"""A data frame beside what its columns are to the plan, and how columns are named in it.
+"""Rows beside what their columns are to the plan, and how columns are named in them.
 
 Columns get names of ours (`c3_0`: relation 3, ordinal 0), so that no user's name can collide with
 another or with a keyword, and so that a name means the same column in a whole plan.
@@ -10,25 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.expressions import ColumnId
 from narrows.logical.nodes import NamedExpr
+from narrows.spark.rows import Rows, SqlText
 from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
 from narrows.sql.scope import Relation
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A data frame, and what its columns are to the plan.
+    """Rows, and what their columns are to the plan.
 
-    Beside the plan's columns it may have hidden ones, for operators that go by time or order, and
+    Beside the plan's columns there may be hidden ones, for operators that go by time or order, and
     fragments that readers have encoded for the sinks.
     """
 
-    data: DataFrame
+    rows: Rows
     sources: Mapping[int, ShippedSource]
     columns: Mapping[ColumnId, Typed]
     fragments: tuple[str, ...] = ()
@@ -41,19 +40,28 @@ class Frame:
     """The hidden column that the watermark follows, in a stream; often the same as `stamp`."""
 
     @property
+    def data(self) -> DataFrame:
+        return self.rows.data
+
+    @property
+    def text(self) -> str:
+        """The rows in a FROM clause."""
+        return self.rows.text
+
+    @property
     def sql(self) -> SparkSql:
         return SparkSql(self.sources, self.columns, self.order)
 
-    def with_data(self, data: DataFrame) -> Self:
-        return replace(self, data=data)
+    def with_rows(self, made: SqlText | DataFrame) -> Self:
+        return replace(self, rows=self.rows.then(made))
 
-    def with_made(self, data: DataFrame, relation: Relation) -> Self:
+    def with_made(self, made: SqlText | DataFrame, relation: Relation) -> Self:
         """The frame with the columns that a node adds to each row."""
-        made = {
+        columns = {
             column.id: Typed(quote(column_name(relation.id, ordinal)), column.dtype)
             for ordinal, column in enumerate(relation.columns)
         }
-        return replace(self, data=data, columns={**self.columns, **made})
+        return replace(self, rows=self.rows.then(made), columns={**self.columns, **columns})
 
     @property
     def hidden(self) -> list[str]:
@@ -71,12 +79,12 @@ def fragment_name(relation: int, place: int) -> str:
     return f"f{relation}_{place}"
 
 
-def named_columns(
-    frame: Frame, named: Sequence[NamedExpr], relation: int, first: int = 0
-) -> list[SparkColumn]:
+def select_list(
+    sql: SparkSql, named: Sequence[NamedExpr], relation: int, first: int = 0
+) -> list[str]:
     """The expressions as columns of a relation, from an ordinal on."""
     return [
-        F.expr(frame.sql.text(expr)).alias(column_name(relation, ordinal))
+        f"{sql.text(expr)} AS {quote(column_name(relation, ordinal))}"
         for ordinal, (_, expr) in enumerate(named, start=first)
     ]
 

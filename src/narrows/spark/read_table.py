@@ -9,11 +9,16 @@ map over one row for each task has neither cost:
 The rows that the filter drops are there to be believed in: Spark takes the map's result to be as
 large as the range, eight bytes a row, and chooses by that how to join. So there are as many as the
 table's columns that are read would fill. Spark counts them through in compiled code, in no time.
+
+What reads the same of the same files is the same view, so Spark sees it, too: it broadcasts a table
+that a query joins twice only once, and the next query need not tell it everything again.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,15 +27,54 @@ from narrows.files.listing import FileEntry
 from narrows.optimizer.estimates import type_width
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.rows import SqlText, Views, select
 from narrows.spark.source import shared_out, shipped_schema
+from narrows.spark.sql_text import quote
 
 _ROW_BYTES = 8
 _LARGE = 256 << 20
 """Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
 
+_KEPT_READS = 64
 
-def read_table(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
-    """The rows of the files."""
+
+class TableReads:
+    """The reads of a session's tables, as views; those not used for long are forgotten."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._views: OrderedDict[object, tuple[Views, str]] = OrderedDict()
+
+    def query(self, spec: ReadSpec, files: Sequence[FileEntry]) -> SqlText:
+        """Selects what the specification ships, by its names."""
+        # The same read has the same names in every query: Spark compares what it is told.
+        columns = [f"x{place}" for place in range(len(spec.names))]
+        fragments = [f"y{place}" for place in range(len(spec.fragments))]
+        same = replace(spec, names=tuple(columns), fragments=tuple(fragments), file_log=None)
+        if same.order is not None:
+            same = replace(same, order="place")
+        named = zip(shipped_schema(same).names, shipped_schema(spec).names, strict=True)
+        items = [f"{quote(name)} AS {quote(wanted)}" for name, wanted in named]
+        return select(items, self._view(same, files))
+
+    def _view(self, spec: ReadSpec, files: Sequence[FileEntry]) -> str:
+        key = (spec.to_option(), tuple(files))
+        if key not in self._views:
+            views = Views(self._spark)
+            self._views[key] = views, views.add(_read(self._spark, spec, files))
+            if len(self._views) > _KEPT_READS:
+                _, (oldest, _) = self._views.popitem(last=False)
+                oldest.drop()
+        self._views.move_to_end(key)
+        return self._views[key][1]
+
+    def forget(self) -> None:
+        for views, _ in self._views.values():
+            views.drop()
+        self._views.clear()
+
+
+def _read(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
     tasks = shared_out(spec, files)
     step = max(1, believed_size(spec, files) // _ROW_BYTES // max(len(tasks), 1))
 

@@ -1,59 +1,48 @@
-"""Set operations, VALUES, grouping sets and OVER as DataFrame operations."""
+"""Set operations, VALUES, grouping sets and OVER as Spark SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
-
 from narrows.expressions import Call, Column, ColumnId, Expr, rewrite
 from narrows.logical.nodes import Aggregation, NamedExpr, Node
-from narrows.logical.relational_nodes import SetKind, SetOperation, Union, Values
+from narrows.logical.relational_nodes import SetOperation, Union, Values
 from narrows.logical.results import named_columns as outputs_of
-from narrows.spark.frame import Frame, column_name, named_columns, relation_columns
+from narrows.spark.frame import Frame, column_name, relation_columns, select_list
+from narrows.spark.rows import Rows, SqlText, select
 from narrows.spark.sql_text import SparkSql, Typed, quote
 from narrows.sql.scope import Relation
 
 
-def one_row(spark: SparkSession) -> Frame:
-    return Frame(spark.range(1).select(F.lit(1).alias("one")), {}, {})
-
-
-def values(spark: SparkSession, node: Values) -> Frame:
+def values(node: Values) -> SqlText:
     sql = SparkSql({}, {})
     rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in node.rows)
     names = [column_name(node.relation.id, place) for place in range(len(node.relation.schema))]
-    return _of_relation(
-        spark.sql(f"SELECT * FROM VALUES {rows} AS given({', '.join(names)})"), node.relation
-    )
+    return SqlText(f"SELECT * FROM VALUES {rows} AS given({', '.join(names)})")
 
 
 def union(node: Union, inputs: Sequence[Frame]) -> Frame:
     sides = [
-        _positional(frame, side, node.relation)
+        f"({_positional(frame, side, node.relation)})"
         for frame, side in zip(inputs, node.inputs, strict=True)
     ]
-    data = sides[0]
-    for other in sides[1:]:
-        data = data.union(other)
-    return _of_relation(data, node.relation)
+    return of_relation(inputs[0].rows.then(SqlText(" UNION ALL ".join(sides))), node.relation)
 
 
-def set_operation(node: SetOperation, left_frame: Frame, right_frame: Frame) -> Frame:
-    left = _positional(left_frame, node.left, node.relation)
-    right = _positional(right_frame, node.right, node.relation)
-    match node.kind, node.all:
-        case SetKind.INTERSECT, True:
-            data = left.intersectAll(right)
-        case SetKind.INTERSECT, False:
-            data = left.intersect(right)
-        case SetKind.EXCEPT, True:
-            data = left.exceptAll(right)
-        case _:
-            data = left.subtract(right)
-    return _of_relation(data, node.relation)
+def set_operation(node: SetOperation, left: Frame, right: Frame) -> Frame:
+    word = f"{node.kind.value.upper()}{' ALL' if node.all else ''}"
+    query = (
+        f"({_positional(left, node.left, node.relation)}) {word}"
+        f" ({_positional(right, node.right, node.relation)})"
+    )
+    return of_relation(left.rows.then(SqlText(query)), node.relation)
+
+
+def of_relation(rows: Rows, relation: Relation) -> Frame:
+    """Rows that have just the columns of a relation."""
+    named = [NamedExpr(column.name, column) for column in relation.columns]
+    return Frame(rows, {}, relation_columns(named, relation.id))
 
 
 def grouping_sets(node: Aggregation, frame: Frame, sets: Sequence[Sequence[int]]) -> Frame:
@@ -71,21 +60,22 @@ def grouping_sets(node: Aggregation, frame: Frame, sets: Sequence[Sequence[int]]
         return None
 
     calls = [call._replace(expr=rewrite(call.expr, name_keys)) for call in node.calls]
-    naming = Frame(frame.data, frame.sources, {**frame.columns, **made})
-    folded = named_columns(naming, calls, number, len(node.keys))
-    names = [column_name(number, ordinal) for ordinal in range(len(node.keys))]
-    grouped = frame.data.select("*", *named_columns(frame, node.keys, number)).groupingSets(
-        [[names[place] for place in chosen] for chosen in sets], *names
+    naming = SparkSql(frame.sources, {**frame.columns, **made}, frame.order)
+    folded = select_list(naming, calls, number, len(node.keys))
+    names = [quote(column_name(number, ordinal)) for ordinal in range(len(node.keys))]
+    keyed = select(["*", *select_list(frame.sql, node.keys, number)], frame.text)
+    groups = ", ".join(f"({', '.join(names[place] for place in chosen)})" for chosen in sets)
+    query = select(
+        [*names, *folded], f"({keyed})", f" GROUP BY {', '.join(names)} GROUPING SETS ({groups})"
     )
-    nothing = F.count(F.lit(1)).alias("rows")  # Spark has no grouping sets without aggregates
-    return Frame(grouped.agg(*(folded or [nothing])), {}, made)
+    return Frame(frame.rows.then(query), {}, made)
 
 
 def analytic(frame: Frame, calls: Sequence[Call], relation: Relation) -> Frame:
     named = [NamedExpr("", call) for call in calls]
-    data = frame.data.select("*", *named_columns(frame, named, relation.id))
+    query = select(["*", *select_list(frame.sql, named, relation.id)], frame.text)
     columns = {**frame.columns, **relation_columns(named, relation.id)}
-    return Frame(data, frame.sources, columns)
+    return Frame(frame.rows.then(query), frame.sources, columns)
 
 
 def keep(frame: Frame, columns: Sequence[Column]) -> Frame:
@@ -97,25 +87,17 @@ def keep(frame: Frame, columns: Sequence[Column]) -> Frame:
         for place in range(source.projection.shipped):
             ordinal = schema.ordinal(str(source.projection.columns[place].path[0]))
             if ColumnId(relation, ordinal) in kept:
-                selected.append(F.col(quote(source.names[place])))
+                selected.append(quote(source.names[place]))
     made: dict[ColumnId, Typed] = {}
     for key, typed in frame.columns.items():
         if key in kept:
-            name = column_name(*key)
-            selected.append(F.expr(typed.text).alias(name))
-            made[key] = Typed(quote(name), typed.dtype)
-    data = frame.data.select(*selected, *frame.fragments)
-    return replace(frame, data=data, columns=made)
+            name = quote(column_name(*key))
+            selected.append(f"{typed.text} AS {name}")
+            made[key] = Typed(name, typed.dtype)
+    query = select([*selected, *map(quote, frame.fragments)], frame.text)
+    return replace(frame.with_rows(query), columns=made)
 
 
-def _positional(frame: Frame, node: Node, relation: Relation) -> DataFrame:
+def _positional(frame: Frame, node: Node, relation: Relation) -> SqlText:
     """The columns that a side of a set operation hands up, in their order, by its names."""
-    return frame.data.select(named_columns(frame, outputs_of(node), relation.id))
-
-
-def _of_relation(data: DataFrame, relation: Relation) -> Frame:
-    columns = {
-        column.id: Typed(quote(column_name(relation.id, ordinal)), column.dtype)
-        for ordinal, column in enumerate(relation.columns)
-    }
-    return Frame(data, {}, columns)
+    return select(select_list(frame.sql, outputs_of(node), relation.id), frame.text)

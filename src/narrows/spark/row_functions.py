@@ -87,7 +87,7 @@ def _evaluated(
         data = prepared.groupBy(*keys).transformWithState(
             FunctionProcessor(shape), schema, "Append", "EventTime", None, frame.clock
         )
-    return frame.with_data(data)
+    return frame.with_rows(data)
 
 
 def _place(args: dict[str, str], text: str) -> int:

@@ -36,8 +36,9 @@ from narrows.spark.log_source import NarrowsLog
 from narrows.spark.projections import Projections
 from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.read_table import read_table
+from narrows.spark.read_table import TableReads
 from narrows.spark.row_order import Place, RowOrder
+from narrows.spark.rows import SqlText
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
@@ -113,6 +114,7 @@ class Session:
         self._runs: list[Run] = []
         self.shared = SharedStreams(self)
         self._projections = Projections(self)
+        self._tables = TableReads(spark)
         ship_package(spark)
         for data_source in (NarrowsSource, NarrowsSink, NarrowsCopy, NarrowsIngest, NarrowsLog):
             spark.dataSource.register(data_source)
@@ -242,7 +244,7 @@ class Session:
         `open_shared` opens shared streams; without it they are read like any other source.
         """
 
-        def open_source(node: Decoded, spec: ReadSpec) -> DataFrame:
+        def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
             spec = replace(spec, frozen=frozen)
             if node.source.shared and open_shared is not None:
                 return open_shared(node, spec)
@@ -322,14 +324,14 @@ class Session:
     def parallelism(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
 
-    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame:
-        """A source as a data frame of what the specification ships."""
+    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
+        """The rows of a source, with the columns that the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
         if not streaming or node.source.bounded:
             # A table that is not there is said so before Spark starts.
             files = list_files(spec.path, missing_ok=not node.source.bounded)
-            return read_table(self.spark, spec, files)
+            return self._tables.query(spec, files)
         reader = self.spark.readStream.format(NarrowsSource.name())
         return reader.option("spec", spec.to_option()).load()
 
@@ -416,6 +418,8 @@ class Session:
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()
+        else:
+            self._tables.forget()
 
     def __enter__(self) -> Self:
         return self

@@ -60,28 +60,30 @@ def hidden_below(plan: Node) -> set[Node]:
 def with_time(frame: Frame, node: Decoded, window: WindowSpec | None, time: RunTime) -> Frame:
     """The rows of a source with their time, and in a stream with the watermark that follows it."""
     source, relation = node.source, node.relation.id
+    if window is None and (source.eventtime is None or "watermark" not in source.options):
+        return frame
     streaming = frame.data.isStreaming
     stamp = f"time{relation}"
     if window is None:
-        if not streaming or source.eventtime is None or "watermark" not in source.options:
+        if not streaming:
             return frame
         # For joins: nothing above waits for this watermark, so functions may see late rows.
         data = stamped(frame.data, source, frame.sources[relation], stamp, time)
-        return frame.with_data(watermarked(data, stamp, source.watermark))
+        return frame.with_rows(watermarked(data, stamp, source.watermark))
     data = stamped(frame.data, source, frame.sources[relation], stamp, time)
     if not streaming:
-        return replace(frame, data=data, stamp=stamp)
+        return replace(frame.with_rows(data), stamp=stamp)
     if window.goes_by_time:
         period = None if source.eventtime is not None else window.period
         delay = source.watermark if source.eventtime is not None else "0 seconds"
         data = with_clock(data, stamp, delay, _clock(period, delay, time))
-        return replace(frame, data=data, stamp=stamp, clock=stamp)
+        return replace(frame.with_rows(data), stamp=stamp, clock=stamp)
     # Rows cut these windows, so the only time that matters is the end of the input. All rows have
     # the time right behind the watermark and leave it where it is; the clock moves it, at the end.
     clock, delay = f"clock{relation}", "1 millisecond"
     data = data.withColumn(clock, F.timestamp_millis(F.lit(time.watermark + 1)))
     data = with_clock(data, clock, delay, _clock(None, delay, time))
-    return replace(frame, data=data, stamp=stamp, clock=clock)
+    return replace(frame.with_rows(data), stamp=stamp, clock=clock)
 
 
 def _clock(period: int | None, delay: str, time: RunTime) -> ClockSpec:
@@ -107,7 +109,7 @@ def ordered_pairs(joined: Frame, left: Frame, right: Frame, node: Join) -> Frame
     first, second = (right, left) if right.data.isStreaming else (left, right)
     name = f"{first.order}_{second.order}"
     both = F.struct(F.col(str(first.order)).alias("first"), F.col(str(second.order)).alias("then"))
-    return replace(joined, data=joined.data.withColumn(name, both), order=name)
+    return replace(joined.with_rows(joined.data.withColumn(name, both)), order=name)
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame
         ColumnId(relation, ordinal): Typed(quote(name), expr.dtype)
         for ordinal, (expr, name) in enumerate(named)
     }
-    return Frame(data, {}, columns)
+    return Frame(frame.rows.then(data), {}, columns)
 
 
 def cut_windows(frame: Frame, node: Window, time: RunTime) -> Frame:
