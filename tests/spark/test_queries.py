@@ -89,6 +89,8 @@ QUERIES = [
     "SELECT a FROM s WHERE b.c BETWEEN 10 AND 20 OR b.s.t IS NULL",
     "SELECT a FROM s WHERE NOT (name = 'n1') AND a >= 3",
     "SELECT a FROM s WHERE ok AND b.items[0].x IS NOT NULL AND upper(name) = 'N2'",
+    "SELECT a FROM s WHERE b.c <= other.c AND b.s.t <> name OR NOT a < b.s.u",
+    "SELECT a FROM s WHERE name LIKE 'n%' AND b.s.t NOT LIKE '%1%' AND name NOT LIKE '%n%2'",
     "SELECT CAST(a AS STRING), a / 2, name || '-' || a, name LIKE 'n%' FROM s",
 ]
 

@@ -1,8 +1,8 @@
 """Tests on decoded columns, run by the reader before a row is shipped to Spark.
 
 Only tests that mean in Arrow exactly what they mean in Spark exist here: comparisons of a leaf with
-a constant, IN, IS NULL, and their combinations with SQL's three truth values. Everything else stays
-a filter in Spark.
+a constant or another leaf, IN, LIKE, IS NULL, and their combinations with SQL's three truth values.
+Everything else stays a filter in Spark.
 
 The planner makes these tests and the reader runs them, so Arrow is imported where it is needed:
 planning must not wait for it.
@@ -65,6 +65,34 @@ _COMPARE = {
     ">=": "greater_equal",
 }
 """Spark's operators by their names in Arrow."""
+
+
+@dataclass(frozen=True)
+class CompareColumns(Predicate):
+    """`column op column`, both of one type, which is not a floating one."""
+
+    left: int
+    operator: str
+    right: int
+
+    def evaluate(self, batch: pa.RecordBatch) -> pa.Array:
+        import pyarrow.compute as pc
+
+        compare = getattr(pc, _COMPARE[self.operator])
+        return compare(batch.column(self.left), batch.column(self.right))
+
+
+@dataclass(frozen=True)
+class Like(Predicate):
+    """`column LIKE pattern`; the pattern's only special character is `%`."""
+
+    column: int
+    pattern: str
+
+    def evaluate(self, batch: pa.RecordBatch) -> pa.Array:
+        import pyarrow.compute as pc
+
+        return pc.match_like(batch.column(self.column), self.pattern)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ After:   PhysicalFilter predicate=upper(s.b->c) = 'X'
          └─PhysicalDecoder schema=[a, b{c, d}], filter=[s.a > 10], ships=[b{c, d}]
 
 Recognises: a filter right above a decoder, or above the reader of a shared stream, which tests for
-its own pipeline; of its conjuncts those that compare leaves with
-constants (=, <>, <, <=, >, >=, IN, BETWEEN, IS NULL, boolean leaves, AND, OR, NOT). A column that
-only they look at never reaches the JVM.
+its own pipeline; of its conjuncts those that compare leaves with constants or with each other
+(=, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, boolean leaves, AND, OR, NOT). A column that only
+they look at never reaches the JVM.
 
 Refuses: conjuncts that would not mean in Arrow exactly what they mean in Spark. Everything where
 the source has an event time and something above keeps state: the watermark must see every row.

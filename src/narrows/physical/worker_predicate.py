@@ -1,7 +1,7 @@
 """Which tests a reader can run itself: from bound expressions to `codecs.predicate`.
 
 The line is drawn where Arrow and Spark could disagree: no casts, no arithmetic, no functions, and
-constants only of the column's own kind.
+constants and columns only of the column's own kind.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from decimal import Decimal as DecimalValue
 from narrows.codecs.predicate import (
     And,
     Compare,
+    CompareColumns,
     Constant,
     IsIn,
     IsNull,
     IsTrue,
+    Like,
     Not,
     Or,
     Predicate,
@@ -25,14 +27,27 @@ from narrows.codecs.predicate import (
 from narrows.codecs.projection import Aspect, DecodeProjection, Path
 from narrows.expressions import Call, Expr, Literal
 from narrows.physical.paths import source_path
-from narrows.schema import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGRAL, STRING, Decimal, is_scalar
+from narrows.schema import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    STRING,
+    TIMESTAMP,
+    Decimal,
+    is_scalar,
+)
 from narrows.sql.functions import Function, operator
 
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COMPARISONS = {operator(name): name for name in _FLIPPED}
 _AND, _OR, _NOT = operator("and"), operator("or"), operator("not")
-_IN, _BETWEEN = operator("in"), operator("between")
+_IN, _BETWEEN, _LIKE = operator("in"), operator("between"), operator("like")
 _IS_NULL, _IS_NOT_NULL = operator("is null"), operator("is not null")
+
+_COMPARABLE = (*INTEGRAL, STRING, DATE, TIMESTAMP)
+"""Types whose values Arrow and Spark order alike, column against column; decimals, too."""
 
 Place = Callable[[Path], int]
 """Where the column of a leaf stands."""
@@ -84,6 +99,8 @@ class _Translator:
             return None if low is None or high is None else And((low, high))
         if function == _IN:
             return self._in(args[0], args[1:])
+        if function == _LIKE:
+            return self._like(*args)
         return None
 
     def _connector(self, function: Function, args: Sequence[Expr]) -> Predicate | None:
@@ -97,9 +114,24 @@ class _Translator:
         if isinstance(left, Literal):
             left, right, name = right, left, _FLIPPED[name]
         column, constant = self._leaf(left), _constant(left, right)
-        if column is None or constant is None:
+        if column is None:
             return None
-        return Compare(column, name, constant)
+        if constant is not None:
+            return Compare(column, name, constant)
+        other = self._leaf(right)
+        # Of two types Spark makes a third; and NaN compares in its own way.
+        alike = left.dtype == right.dtype
+        comparable = left.dtype in _COMPARABLE or isinstance(left.dtype, Decimal)
+        if other is None or not alike or not comparable:
+            return None
+        return CompareColumns(column, name, other)
+
+    def _like(self, value: Expr, pattern: Expr, *more: Expr) -> Predicate | None:
+        column, text = self._leaf(value), _constant(value, pattern)
+        if column is None or more or not isinstance(text, str):
+            return None
+        # What `_` matches and what a backslash before it means need not be the same to Arrow.
+        return None if "_" in text or "\\" in text else Like(column, text)
 
     def _in(self, value: Expr, candidates: Sequence[Expr]) -> Predicate | None:
         column = self._leaf(value)
