@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from narrows.logical.nodes import Node
+from narrows.optimizer.common_conjuncts import CommonConjuncts
 from narrows.optimizer.constant_folding import ConstantFolding
 from narrows.optimizer.covering_projection import CoveringProjection
 from narrows.optimizer.list_element_pruning import ListElementPruning
@@ -29,6 +30,7 @@ from narrows.physical.streaming_encoder_rewrite import StreamingEncoderRewrite
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
+    CommonConjuncts(),  # before they are pushed down: what all branches ask for can move
     PredicatePushdown(),  # before pruning: predicates take their columns along
     TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
     StructFieldPruning(),
