@@ -13,13 +13,8 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.catalog.objects import Source
-from narrows.codecs.event_time import EventTime
-from narrows.codecs.projection import Aspect, DecodeProjection
-from narrows.demand import NOTHING, Demand
 from narrows.errors import Code, fail
 from narrows.expressions import Column, ColumnId, Expr, FieldAccess, Literal, rewrite
-from narrows.logical.conjuncts import conjunction
 from narrows.logical.nodes import (
     Aggregation,
     Decoded,
@@ -45,25 +40,22 @@ from narrows.logical.relational_nodes import (
     Union,
     Values,
 )
-from narrows.logical.required import required
 from narrows.physical.nodes import (
-    PhysicalFilter,
     PhysicalProject,
     PhysicalReader,
     PhysicalStreamingAggregation,
 )
-from narrows.physical.worker_predicate import worker_predicate
-from narrows.schema import DataType, Struct
+from narrows.schema import DataType
 from narrows.spark import relational
 from narrows.spark.event_time import RunTime
 from narrows.spark.frame import (
     Frame,
     column_name,
-    fragment_name,
     relation_columns,
     select_list,
 )
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.reader import read_spec
 from narrows.spark.row_functions import remember_rows
 from narrows.spark.rows import Rows, SqlText, Views, select
 from narrows.spark.sql_text import ShippedSource, SparkSql, Typed, quote
@@ -76,7 +68,6 @@ from narrows.spark.windows import (
     windows_above,
     with_time,
 )
-from narrows.sql.scope import Relation
 
 _JOINS = {
     JoinKind.INNER: "INNER",
@@ -346,45 +337,6 @@ class Compiler:
             for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
         }
         return replace(frame.with_rows(generated), columns={**frame.columns, **made})
-
-
-# --- sources --------------------------------------------------------------------------------------
-
-
-def read_spec(node: PhysicalReader) -> ReadSpec:
-    """What the reader of this source has to decode, test, encode and ship."""
-    source, relation, tests = node.source, node.relation.id, node.filter
-    projection = DecodeProjection(
-        source.schema, node.shipped, tested=_tested(node), fragments=node.encodes
-    )
-    return ReadSpec(
-        source=source.name,
-        format=source.format,
-        projection=projection,
-        names=tuple(column_name(relation, place) for place in range(projection.shipped)),
-        fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
-        predicate=worker_predicate(tests, relation, projection) if tests else None,
-        options=source.options,
-        on_error=str(source.options.get("on_error", "dead_letter")),
-        event_time=_event_time(source, projection),
-        order=f"order{relation}" if node.order else None,
-    )
-
-
-def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:
-    if source.eventtime is None:
-        return None
-    place = projection.by_place[(source.eventtime,), Aspect.VALUE]
-    return EventTime(source.eventtime, place, source.eventtime_unit)
-
-
-def _tested(node: PhysicalReader) -> Demand:
-    """What the decoder's own tests look at: as if they stood in a filter above it."""
-    if not node.filter:
-        return NOTHING
-    test = PhysicalFilter(child=node, predicate=conjunction(node.filter))
-    nothing_else = Project(child=test, fields=(), relation=Relation(-1, None, Struct(())))
-    return required(nothing_else).row(node)
 
 
 # --- columns --------------------------------------------------------------------------------------

@@ -39,7 +39,9 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master or "local[*]")
-    for key, value in {**_SETTINGS, **conf}.items():
+    # Spark makes a folder for tables that nobody creates; not in the user's own.
+    warehouse = {"spark.sql.warehouse.dir": str((log.parent / "warehouse").absolute())}
+    for key, value in {**_SETTINGS, **warehouse, **conf}.items():
         builder = builder.config(key, value)
     with as_file(files("narrows.spark").joinpath("log4j2.properties")) as settings:
         option = f"-Dlog4j2.configurationFile=file:{settings} -XX:+UseParallelGC"

@@ -21,10 +21,11 @@ from narrows.logical.nodes import (
 from narrows.logical.walk import topological
 from narrows.planner import Plan
 from narrows.spark.closed_windows import Streamed
-from narrows.spark.compile import OpenSource, read_spec
+from narrows.spark.compile import OpenSource
 from narrows.spark.group_member import Member, copied, member_source, written
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
+from narrows.spark.reader import read_spec
 from narrows.spark.shared_query import Reads, SharedQuery, Then
 from narrows.spark.write_spec import WriteSpec, reads_only
 

@@ -24,9 +24,10 @@ from narrows.planner import Plan
 from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed, write_closed
 from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
-from narrows.spark.compile import OpenSource, read_spec
+from narrows.spark.compile import OpenSource
 from narrows.spark.copying import NarrowsCopy
 from narrows.spark.event_time import RunTime
+from narrows.spark.reader import read_spec
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.sink import NarrowsSink
