@@ -1,0 +1,137 @@
+//! With AVX-512.
+
+use std::arch::x86_64::*;
+
+use super::avx2::{self, prefix_xor};
+use super::{BLOCK, Block, Kinds, Room, Way};
+use crate::json::scan::{Refused, Scan, scan_with};
+
+pub fn is_there() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && avx2::is_there()
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,pclmulqdq,bmi1,popcnt")]
+pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
+    let way = Way {
+        classify: |bytes: &_| classify(bytes),
+        kinds: |firsts: &_| kinds(firsts),
+        prefix_xor: |bits| prefix_xor(bits),
+        push: |room: Room<'_>, start, bytes: &_, bits| push(room, start, bytes, bits),
+        tail: |rest: &[u8]| tail(rest),
+    };
+    scan_with(out, document, &way)
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn classify(bytes: &[u8; BLOCK]) -> Block {
+    let bytes = from_bytes(bytes);
+    let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
+    // The same groups as with AVX2.
+    #[rustfmt::skip]
+    let by_low = _mm512_broadcast_i32x4(_mm_setr_epi8(
+        16, 0, 0, 0, 0, 0, 0, 0, 0, 8, 8 | 2, 4, 1, 8 | 4, 0, 0,
+    ));
+    #[rustfmt::skip]
+    let by_high = _mm512_broadcast_i32x4(_mm_setr_epi8(
+        8, 0, 16 | 1, 2, 0, 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0,
+    ));
+    let high = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), _mm512_set1_epi8(0x0f));
+    let groups =
+        _mm512_and_si512(_mm512_shuffle_epi8(by_low, bytes), _mm512_shuffle_epi8(by_high, high));
+    Block {
+        quotes: equal(b'"'),
+        backslashes: equal(b'\\'),
+        operators: _mm512_test_epi8_mask(groups, _mm512_set1_epi8(7)),
+        spaces: _mm512_test_epi8_mask(groups, _mm512_set1_epi8(24)),
+        controls: _mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
+        beyond_ascii: _mm512_movepi8_mask(bytes),
+        digits: digits(bytes),
+        zeros: equal(b'0'),
+        points: equal(b'.'),
+        minuses: equal(b'-'),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
+    let firsts = from_bytes(firsts);
+    let equal = |byte: u8| _mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(byte as i8));
+    Kinds {
+        open_objects: equal(b'{'),
+        close_objects: equal(b'}'),
+        open_arrays: equal(b'['),
+        close_arrays: equal(b']'),
+        colons: equal(b':'),
+        commas: equal(b','),
+        strings: equal(b'"'),
+        numbers: digits(firsts) | equal(b'-'),
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn digits(bytes: __m512i) -> u64 {
+    let above = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'0' as i8));
+    _mm512_cmplt_epu8_mask(above, _mm512_set1_epi8(10))
+}
+
+/// The numbers 0 to 63, and the bytes, without those whose bit is not set.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+fn push(room: Room<'_>, start: u32, bytes: &[u8; BLOCK], bits: u64) {
+    *room.firsts = to_bytes(_mm512_maskz_compress_epi8(bits, from_bytes(bytes)));
+    let numbers = _mm512_maskz_compress_epi8(bits, from_bytes(&NUMBERS));
+    let start = _mm512_set1_epi32(start as i32);
+    let count = bits.count_ones();
+    let places = room.places.as_chunks_mut::<16>().0;
+    let quarter = |numbers: __m128i| _mm512_add_epi32(_mm512_cvtepu8_epi32(numbers), start);
+    store(&mut places[0], quarter(_mm512_castsi512_si128(numbers)));
+    if count > 16 {
+        store(&mut places[1], quarter(_mm512_extracti32x4_epi32::<1>(numbers)));
+    }
+    if count > 32 {
+        store(&mut places[2], quarter(_mm512_extracti32x4_epi32::<2>(numbers)));
+        store(&mut places[3], quarter(_mm512_extracti32x4_epi32::<3>(numbers)));
+    }
+}
+
+const NUMBERS: [u8; BLOCK] = {
+    let mut numbers = [0; BLOCK];
+    let mut number = 0;
+    while number < BLOCK {
+        numbers[number] = number as u8;
+        number += 1;
+    }
+    numbers
+};
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn tail(rest: &[u8]) -> [u8; BLOCK] {
+    let there = (1u64 << (rest.len() % BLOCK)) - 1;
+    // SAFETY: only the bytes whose bit is set are read, and these are at most those of `rest`: as
+    // many as its length modulo 64 says. No alignment is needed.
+    to_bytes(unsafe {
+        _mm512_mask_loadu_epi8(_mm512_set1_epi8(b' ' as i8), there, rest.as_ptr().cast())
+    })
+}
+
+#[target_feature(enable = "avx512f")]
+fn from_bytes(bytes: &[u8; BLOCK]) -> __m512i {
+    // SAFETY: the load is of the 64 bytes, and needs no alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn to_bytes(values: __m512i) -> [u8; BLOCK] {
+    let mut bytes = [0; BLOCK];
+    // SAFETY: the store is of the 64 bytes, and needs no alignment.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), values) }
+    bytes
+}
+
+#[target_feature(enable = "avx512f")]
+fn store(out: &mut [u32; 16], values: __m512i) {
+    // SAFETY: 16 values of 32 bits are the 64 bytes that are written; no alignment is needed.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
+}
