@@ -24,9 +24,7 @@ struct Last {
     /// A zero that must be the only digit before the point.
     leading_zero: u64,
     /// In the digits after a point.
-    fraction: u64,
-    /// In what began as something that is no number.
-    literal: u64,
+    fraction: bool,
 }
 
 impl Numerals {
@@ -37,42 +35,31 @@ impl Numerals {
         let digits = block.digits & scalars;
         let points = block.points & scalars;
         let minuses = block.minuses & scalars;
+        let others = scalars & !(digits | points | minuses);
         let after_digit = digits << 1 | last.digit;
         let after_minus = minuses << 1 | last.minus;
         let after_point = points << 1 | last.point;
         let leading_zeros = block.zeros & digits & (starts | after_minus);
         let after_leading_zero = leading_zeros << 1 | last.leading_zero;
-
         // Adding a bit at the start of a run of ones carries it behind the run: that is how the
-        // end of the digits after each point is found, and the bytes of each literal.
-        let (runs, fraction) = carry(digits, after_point & digits, last.fraction);
+        // end of the digits after each point is found.
+        let (runs, carried) = digits.overflowing_add(after_point & digits);
+        let (runs, carried_on) = runs.overflowing_add(u64::from(last.fraction));
         let after_fraction = runs & !digits;
-        let others = scalars & !(digits | points | minuses);
-        let (runs, literal) = carry(others, others & starts, last.literal);
-        let others_in_numbers = others & runs;
 
         self.odd |= (minuses & !starts)
             | ((after_minus | after_point) & !digits)
             | (points & (!after_digit | after_fraction))
             | (after_leading_zero & digits)
-            | others_in_numbers;
+            | (others & (after_digit | after_minus | after_point));
         self.last = Last {
             digit: digits >> 63,
             minus: minuses >> 63,
             point: points >> 63,
             leading_zero: leading_zeros >> 63,
-            fraction,
-            literal,
+            fraction: carried | carried_on,
         };
     }
-}
-
-/// The sum, and what is carried into the next block.
-#[inline(always)]
-fn carry(runs: u64, starts: u64, carried: u64) -> (u64, u64) {
-    let (sum, one) = runs.overflowing_add(starts);
-    let (sum, two) = sum.overflowing_add(carried);
-    (sum, u64::from(one | two))
 }
 
 #[cfg(test)]

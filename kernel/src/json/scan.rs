@@ -5,7 +5,7 @@
 //! else that is no white space. A document that is not refused here is valid JSON, and an object
 //! or an array: whoever walks its tokens may step over what he does not want.
 
-use super::grammar::{Brackets, Grammar};
+use super::grammar::{CONTEXT, Grammar, NOTHING_BEFORE, Open as OpenBrackets, STEP};
 use super::literal;
 use super::number::Number;
 use super::numerals::Numerals;
@@ -19,12 +19,13 @@ pub struct Refused;
 #[derive(Default)]
 pub struct Scan {
     tokens: Vec<u32>,
-    /// The first byte of each token: whoever walks them need not wait for the document.
+    /// The first byte of each token: whoever walks them need not wait for the document. Before them
+    /// stands what the grammar wants there.
     firsts: Vec<u8>,
     /// For each token that opens an object or array: the one that closes it.
     ends: Vec<u32>,
     count: usize,
-    brackets: Brackets,
+    open: OpenBrackets,
     pub has_escapes: bool,
 }
 
@@ -40,7 +41,7 @@ impl Scan {
 
     /// The first byte of each token; 0, which begins none, behind the document.
     pub fn firsts(&self) -> &[u8] {
-        &self.firsts[..self.count + SPARE]
+        &self.firsts[CONTEXT..CONTEXT + self.count + SPARE]
     }
 
     /// For each token that opens something, the one that closes it; for others, anything.
@@ -53,29 +54,28 @@ impl Scan {
         if document.len() > LARGEST {
             return Err(Refused);
         }
-        self.count = 0;
-        self.has_escapes = false;
         scan(self, document)
     }
 
     #[inline(always)]
-    fn reserve(&mut self) {
-        if self.tokens.len() < self.count + BLOCK {
-            self.grow();
+    fn reserve(&mut self, count: usize) {
+        if self.tokens.len() < count + BLOCK {
+            self.grow(count);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) {
-        let length = (self.count + BLOCK) * 2;
+    fn grow(&mut self, count: usize) {
+        let length = (count + BLOCK) * 2;
         self.tokens.resize(length, 0);
-        self.firsts.resize(length, 0);
+        self.firsts.resize(CONTEXT + length, 0);
+        self.firsts[..CONTEXT].copy_from_slice(&NOTHING_BEFORE);
         self.ends.resize(length, 0);
     }
 }
 
-/// What the blocks before have left open.
+/// What the blocks before have left open. Nobody takes its address, so it stays in registers.
 #[derive(Default)]
 struct Open {
     /// All ones within a string.
@@ -84,6 +84,7 @@ struct Open {
     escaped: u64,
     /// 1 when the byte before belongs to a number or literal.
     scalar: u64,
+    backslashes: u64,
     beyond_ascii: u64,
     wrong: u64,
     numerals: Numerals,
@@ -132,13 +133,14 @@ where
     T: Fn(&[u8]) -> [u8; BLOCK],
 {
     let mut open = Open::default();
+    let mut count = 0;
     let (blocks, rest) = document.as_chunks::<BLOCK>();
     for (number, bytes) in blocks.iter().enumerate() {
-        scan_block(out, document, number * BLOCK, bytes, &mut open, way)?;
+        count += scan_block(out, count, document, number * BLOCK, bytes, &mut open, way)?;
     }
     if !rest.is_empty() {
-        let bytes = (way.tail)(rest);
-        scan_block(out, document, blocks.len() * BLOCK, &bytes, &mut open, way)?;
+        let (start, bytes) = (blocks.len() * BLOCK, (way.tail)(rest));
+        count += scan_block(out, count, document, start, &bytes, &mut open, way)?;
     }
     if open.wrong != 0 || open.string != 0 || open.escaped != 0 {
         return Err(Refused);
@@ -146,54 +148,53 @@ where
     if open.beyond_ascii != 0 && simdutf8::basic::from_utf8(document).is_err() {
         return Err(Refused);
     }
-    out.reserve();
-    out.tokens[out.count..out.count + SPARE].fill(document.len() as u32);
-    out.firsts[out.count..out.count + SPARE].fill(0);
+    out.reserve(count);
+    out.tokens[count..count + SPARE].fill(document.len() as u32);
+    out.firsts[CONTEXT + count..CONTEXT + count + SPARE].fill(0);
+    out.count = count;
+    out.has_escapes = open.backslashes != 0;
     check(out, document, &way.kinds)?;
     if open.numerals.odd != 0 { check_numbers(out, document) } else { Ok(()) }
 }
 
-/// Appends the tokens of a block. (No closure of its caller: that would not be inlined.)
+/// Writes the tokens of a block, after so many; how many they are. (No closure of its caller: that
+/// would not be inlined.)
 #[inline(always)]
 fn scan_block<C, K, X, P, T>(
     out: &mut Scan,
+    count: usize,
     document: &[u8],
     start: usize,
     bytes: &[u8; BLOCK],
     open: &mut Open,
     way: &Way<C, K, X, P, T>,
-) -> Result<(), Refused>
+) -> Result<usize, Refused>
 where
     C: Fn(&[u8; BLOCK]) -> Block,
     X: Fn(u64) -> u64,
     P: Fn(Room<'_>, u32, &[u8; BLOCK], u64),
 {
     let block = (way.classify)(bytes);
-    let bits = tokens(out, document, start, block, open, &way.prefix_xor)?;
-    out.reserve();
-    let range = out.count..out.count + BLOCK;
-    let places = (&mut out.tokens[range.clone()]).try_into();
-    let firsts = (&mut out.firsts[range]).try_into();
-    let (Ok(places), Ok(firsts)) = (places, firsts) else { return Err(Refused) }; // 64 each
-    (way.push)(Room { places, firsts }, start as u32, bytes, bits);
-    out.count += bits.count_ones() as usize;
-    Ok(())
-}
-
-/// The tokens of a block.
-#[inline(always)]
-fn tokens(
-    out: &mut Scan,
-    document: &[u8],
-    start: usize,
-    block: Block,
-    open: &mut Open,
-    prefix_xor: &impl Fn(u64) -> u64,
-) -> Result<u64, Refused> {
     let mut quotes = block.quotes;
     if block.backslashes | open.escaped != 0 {
-        quotes &= !escaped(out, document, start, block.backslashes, open)?;
+        let (escaped, next) = escaped(document, start, block.backslashes, open.escaped)?;
+        open.escaped = next;
+        open.backslashes |= block.backslashes;
+        quotes &= !escaped;
     }
+    let bits = tokens(quotes, &block, open, &way.prefix_xor);
+    out.reserve(count);
+    let range = count..count + BLOCK;
+    let places = (&mut out.tokens[range]).try_into();
+    let firsts = (&mut out.firsts[CONTEXT + count..CONTEXT + count + BLOCK]).try_into();
+    let (Ok(places), Ok(firsts)) = (places, firsts) else { return Err(Refused) }; // 64 each
+    (way.push)(Room { places, firsts }, start as u32, bytes, bits);
+    Ok(bits.count_ones() as usize)
+}
+
+/// The tokens of a block, of which the quotes that are not escaped are known.
+#[inline(always)]
+fn tokens(quotes: u64, block: &Block, open: &mut Open, prefix_xor: &impl Fn(u64) -> u64) -> u64 {
     // From each opening quote up to, but without, the closing one.
     let strings = prefix_xor(quotes) ^ open.string;
     open.string = ((strings as i64) >> 63) as u64;
@@ -207,25 +208,23 @@ fn tokens(
     let starts = scalars & !continued;
     let opening = strings & quotes;
     open.wrong |= opening & continued; // `1"a"` has no two tokens
-    open.numerals.step(&block, scalars, starts);
-    Ok((block.operators & outside) | starts | opening)
+    open.numerals.step(block, scalars, starts);
+    (block.operators & outside) | starts | opening
 }
 
-/// Which bytes of a block are escaped. Wrong escapes are refused, wherever they stand: outside of
-/// strings every backslash is wrong.
+/// Which bytes of a block are escaped, and 1 if the first of the next one is. Wrong escapes are
+/// refused, wherever they stand: outside of strings every backslash is wrong.
 #[cold]
 #[inline(never)]
 fn escaped(
-    out: &mut Scan,
     document: &[u8],
     start: usize,
     backslashes: u64,
-    open: &mut Open,
-) -> Result<u64, Refused> {
-    out.has_escapes = true;
-    let mut escaped = open.escaped;
-    let mut left = backslashes & !open.escaped;
-    open.escaped = 0;
+    first: u64,
+) -> Result<(u64, u64), Refused> {
+    let mut escaped = first;
+    let mut left = backslashes & !first;
+    let mut next = 0;
     while left != 0 {
         let place = left.trailing_zeros();
         let after = start + place as usize + 1;
@@ -241,13 +240,13 @@ fn escaped(
         }
         left &= left - 1;
         if place == 63 {
-            open.escaped = 1;
+            next = 1;
         } else {
             escaped |= 2 << place;
             left &= !(2 << place);
         }
     }
-    Ok(escaped)
+    Ok((escaped, next))
 }
 
 /// Checks the sequence of the tokens, and the literals.
@@ -257,20 +256,19 @@ fn check(
     document: &[u8],
     kinds: &impl Fn(&[u8; BLOCK]) -> Kinds,
 ) -> Result<(), Refused> {
-    if !matches!(out.firsts[0], b'{' | b'[') {
+    if !matches!(out.firsts[CONTEXT], b'{' | b'[') {
         return Err(Refused);
     }
-    let mut grammar = Grammar::new(&mut out.brackets);
-    let firsts = out.firsts.as_chunks::<BLOCK>().0;
-    for (number, firsts) in firsts.iter().enumerate().take(out.count.div_ceil(BLOCK)) {
-        let start = number * BLOCK;
-        let left = out.count - start;
-        let there = if left < BLOCK { (1 << left) - 1 } else { u64::MAX };
+    let count = out.count;
+    let mut grammar = Grammar::new(&mut out.open, &mut out.ends);
+    for start in (0..count).step_by(STEP) {
+        let Some(firsts) = out.firsts[start..].first_chunk() else { return Err(Refused) }; // is there
+        let there = u64::MAX >> STEP.saturating_sub(count - start) & u64::MAX << CONTEXT;
         let kinds = kinds(firsts);
-        grammar.step(&kinds, there, start, out.count, &mut out.ends)?;
+        grammar.step(&kinds, there, start)?;
         let mut literals = kinds.literals() & there;
         while literals != 0 {
-            let token = start + literals.trailing_zeros() as usize;
+            let token = start + literals.trailing_zeros() as usize - CONTEXT;
             literals &= literals - 1;
             check_literal(document, out.tokens[token] as usize)?;
         }
@@ -292,7 +290,7 @@ fn check_literal(document: &[u8], place: usize) -> Result<(), Refused> {
 #[cold]
 #[inline(never)]
 fn check_numbers(out: &Scan, document: &[u8]) -> Result<(), Refused> {
-    for (first, place) in out.firsts[..out.count].iter().zip(&out.tokens) {
+    for (first, place) in out.firsts[CONTEXT..CONTEXT + out.count].iter().zip(&out.tokens) {
         if matches!(first, b'-' | b'0'..=b'9') {
             Number::at(document, *place as usize)?;
         }
@@ -329,7 +327,7 @@ mod tests {
         let mut all = ways().into_iter().map(|way| {
             let mut scan = Scan::default();
             way(&mut scan, document)?;
-            let firsts = scan.firsts[..scan.count].to_vec();
+            let firsts = scan.firsts()[..scan.count].to_vec();
             let opening = (0..scan.count).filter(|at| matches!(firsts[*at], b'{' | b'['));
             let ends = opening.map(|at| (at, scan.ends[at])).collect();
             Ok((scan.tokens[..scan.count].to_vec(), firsts, ends))

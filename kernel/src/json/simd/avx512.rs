@@ -1,5 +1,6 @@
 //! With AVX-512.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::avx2::{self, prefix_xor};
@@ -28,7 +29,7 @@ pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn classify(bytes: &[u8; BLOCK]) -> Block {
     let bytes = from_bytes(bytes);
-    let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
+    let equal = |byte: u8| bits(_mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8)));
     // The same groups as with AVX2.
     #[rustfmt::skip]
     let by_low = _mm512_broadcast_i32x4(_mm_setr_epi8(
@@ -44,10 +45,10 @@ fn classify(bytes: &[u8; BLOCK]) -> Block {
     Block {
         quotes: equal(b'"'),
         backslashes: equal(b'\\'),
-        operators: _mm512_test_epi8_mask(groups, _mm512_set1_epi8(7)),
-        spaces: _mm512_test_epi8_mask(groups, _mm512_set1_epi8(24)),
-        controls: _mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
-        beyond_ascii: _mm512_movepi8_mask(bytes),
+        operators: bits(_mm512_test_epi8_mask(groups, _mm512_set1_epi8(7))),
+        spaces: bits(_mm512_test_epi8_mask(groups, _mm512_set1_epi8(24))),
+        controls: bits(_mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20))),
+        beyond_ascii: bits(_mm512_movepi8_mask(bytes)),
         digits: digits(bytes),
         zeros: equal(b'0'),
         points: equal(b'.'),
@@ -58,7 +59,7 @@ fn classify(bytes: &[u8; BLOCK]) -> Block {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
     let firsts = from_bytes(firsts);
-    let equal = |byte: u8| _mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(byte as i8));
+    let equal = |byte: u8| bits(_mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(byte as i8)));
     Kinds {
         open_objects: equal(b'{'),
         close_objects: equal(b'}'),
@@ -71,10 +72,21 @@ fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
     }
 }
 
+/// The bits themselves, in a general register. Left alone, the compiler computes with them in mask
+/// registers, of which there are seven and which are slow.
+#[inline(always)]
+fn bits(mut mask: u64) -> u64 {
+    // SAFETY: there is no instruction in this, so it does nothing that the options rule out.
+    unsafe {
+        asm!("/* {0} */", inlateout(reg) mask, options(pure, nomem, nostack, preserves_flags));
+    }
+    mask
+}
+
 #[target_feature(enable = "avx512f,avx512bw")]
 fn digits(bytes: __m512i) -> u64 {
     let above = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'0' as i8));
-    _mm512_cmplt_epu8_mask(above, _mm512_set1_epi8(10))
+    bits(_mm512_cmplt_epu8_mask(above, _mm512_set1_epi8(10)))
 }
 
 /// The numbers 0 to 63, and the bytes, without those whose bit is not set.
