@@ -51,7 +51,7 @@ impl Numerals {
             | ((after_minus | after_point) & !digits)
             | (points & (!after_digit | after_fraction))
             | (after_leading_zero & digits)
-            | (others & (after_digit | after_minus | after_point));
+            | (others & after_digit); // what follows a minus or point is a digit, see above
         self.last = Last {
             digit: digits >> 63,
             minus: minuses >> 63,

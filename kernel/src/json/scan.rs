@@ -57,21 +57,23 @@ impl Scan {
         scan(self, document)
     }
 
+    /// Makes room for the tokens of a document, of which there are at most as many as bytes.
     #[inline(always)]
-    fn reserve(&mut self, count: usize) {
-        if self.tokens.len() < count + BLOCK {
-            self.grow(count);
+    fn reserve(&mut self, bytes: usize) {
+        if self.tokens.len() < bytes + BLOCK {
+            self.grow(bytes + BLOCK);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, count: usize) {
-        let length = (count + BLOCK) * 2;
-        self.tokens.resize(length, 0);
-        self.firsts.resize(CONTEXT + length, 0);
+    fn grow(&mut self, length: usize) {
+        let length = length.next_multiple_of(4096);
+        // Anew, so that memory which no token reaches is never touched.
+        self.tokens = vec![0; length];
+        self.ends = vec![0; length];
+        self.firsts = vec![0; CONTEXT + length];
         self.firsts[..CONTEXT].copy_from_slice(&NOTHING_BEFORE);
-        self.ends.resize(length, 0);
     }
 }
 
@@ -110,6 +112,7 @@ fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
 fn scan_plainly(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
     let way = Way {
         classify: plain::classify,
+        beyond_ascii: plain::beyond_ascii,
         kinds: plain::kinds,
         prefix_xor: plain::prefix_xor,
         push: plain::push,
@@ -120,18 +123,20 @@ fn scan_plainly(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
 
 /// The scan, to be compiled for each way.
 #[inline(always)]
-pub fn scan_with<C, K, X, P, T>(
+pub fn scan_with<C, B, K, X, P, T>(
     out: &mut Scan,
     document: &[u8],
-    way: &Way<C, K, X, P, T>,
+    way: &Way<C, B, K, X, P, T>,
 ) -> Result<(), Refused>
 where
     C: Fn(&[u8; BLOCK]) -> Block,
+    B: Fn(&[u8; BLOCK]) -> u64,
     K: Fn(&[u8; BLOCK]) -> Kinds,
     X: Fn(u64) -> u64,
     P: Fn(Room<'_>, u32, &[u8; BLOCK], u64),
     T: Fn(&[u8]) -> [u8; BLOCK],
 {
+    out.reserve(document.len());
     let mut open = Open::default();
     let mut count = 0;
     let (blocks, rest) = document.as_chunks::<BLOCK>();
@@ -148,7 +153,6 @@ where
     if open.beyond_ascii != 0 && simdutf8::basic::from_utf8(document).is_err() {
         return Err(Refused);
     }
-    out.reserve(count);
     out.tokens[count..count + SPARE].fill(document.len() as u32);
     out.firsts[CONTEXT + count..CONTEXT + count + SPARE].fill(0);
     out.count = count;
@@ -160,17 +164,18 @@ where
 /// Writes the tokens of a block, after so many; how many they are. (No closure of its caller: that
 /// would not be inlined.)
 #[inline(always)]
-fn scan_block<C, K, X, P, T>(
+fn scan_block<C, B, K, X, P, T>(
     out: &mut Scan,
     count: usize,
     document: &[u8],
     start: usize,
     bytes: &[u8; BLOCK],
     open: &mut Open,
-    way: &Way<C, K, X, P, T>,
+    way: &Way<C, B, K, X, P, T>,
 ) -> Result<usize, Refused>
 where
     C: Fn(&[u8; BLOCK]) -> Block,
+    B: Fn(&[u8; BLOCK]) -> u64,
     X: Fn(u64) -> u64,
     P: Fn(Room<'_>, u32, &[u8; BLOCK], u64),
 {
@@ -182,8 +187,16 @@ where
         open.backslashes |= block.backslashes;
         quotes &= !escaped;
     }
-    let bits = tokens(quotes, &block, open, &way.prefix_xor);
-    out.reserve(count);
+    // From each opening quote up to, but without, the closing one.
+    let strings = (way.prefix_xor)(quotes) ^ open.string;
+    open.string = ((strings as i64) >> 63) as u64;
+    if block.special != 0 {
+        let beyond_ascii = (way.beyond_ascii)(bytes);
+        open.beyond_ascii |= beyond_ascii;
+        open.wrong |= (block.special ^ beyond_ascii) & strings; // controls
+        open.wrong |= beyond_ascii & !strings;
+    }
+    let bits = tokens(quotes, strings, &block, open);
     let range = count..count + BLOCK;
     let places = (&mut out.tokens[range]).try_into();
     let firsts = (&mut out.firsts[CONTEXT + count..CONTEXT + count + BLOCK]).try_into();
@@ -192,14 +205,9 @@ where
     Ok(bits.count_ones() as usize)
 }
 
-/// The tokens of a block, of which the quotes that are not escaped are known.
+/// The tokens of a block.
 #[inline(always)]
-fn tokens(quotes: u64, block: &Block, open: &mut Open, prefix_xor: &impl Fn(u64) -> u64) -> u64 {
-    // From each opening quote up to, but without, the closing one.
-    let strings = prefix_xor(quotes) ^ open.string;
-    open.string = ((strings as i64) >> 63) as u64;
-    open.wrong |= block.controls & strings;
-    open.beyond_ascii |= block.beyond_ascii;
+fn tokens(quotes: u64, strings: u64, block: &Block, open: &mut Open) -> u64 {
     // A scalar begins where something is neither operator nor space, and does not continue one.
     let outside = !(strings | quotes);
     let scalars = outside & !(block.operators | block.spaces);
@@ -266,7 +274,7 @@ fn check(
         let there = u64::MAX >> STEP.saturating_sub(count - start) & u64::MAX << CONTEXT;
         let kinds = kinds(firsts);
         grammar.step(&kinds, there, start)?;
-        let mut literals = kinds.literals() & there;
+        let mut literals = kinds.literals & there;
         while literals != 0 {
             let token = start + literals.trailing_zeros() as usize - CONTEXT;
             literals &= literals - 1;

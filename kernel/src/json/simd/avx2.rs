@@ -16,6 +16,7 @@ pub fn is_there() -> bool {
 pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
     let way = Way {
         classify: |bytes: &_| classify(bytes),
+        beyond_ascii: |bytes: &_| beyond_ascii(bytes),
         kinds: |firsts: &_| kinds(firsts),
         prefix_xor: |bits| prefix_xor(bits),
         push: plain::push,
@@ -52,8 +53,7 @@ fn classify(bytes: &[u8; BLOCK]) -> Block {
         backslashes: equal(b'\\'),
         operators: join(low_kinds.0, high_kinds.0),
         spaces: join(low_kinds.1, high_kinds.1),
-        controls: join(up_to(low, 0x1f), up_to(high, 0x1f)),
-        beyond_ascii: join(low, high),
+        special: join(special(low), special(high)),
         digits: join(digits(low), digits(high)),
         zeros: equal(b'0'),
         points: equal(b'.'),
@@ -73,8 +73,29 @@ fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
         colons: equal(b':'),
         commas: equal(b','),
         strings: equal(b'"'),
-        numbers: join(digits(low), digits(high)) | equal(b'-'),
+        literals: join(literals(low), literals(high)),
     }
+}
+
+/// Which tokens begin with neither an operator, nor a quote, a digit or a minus.
+#[target_feature(enable = "avx2")]
+fn literals(firsts: __m256i) -> __m256i {
+    let (operators, _) = operators_and_spaces(firsts);
+    let others = _mm256_or_si256(equal(firsts, b'"'), equal(firsts, b'-'));
+    let known = _mm256_or_si256(_mm256_or_si256(operators, digits(firsts)), others);
+    _mm256_xor_si256(known, _mm256_set1_epi8(-1))
+}
+
+/// As signed numbers, what is beyond ASCII is negative.
+#[target_feature(enable = "avx2")]
+fn special(bytes: __m256i) -> __m256i {
+    _mm256_cmpgt_epi8(_mm256_set1_epi8(0x20), bytes)
+}
+
+#[target_feature(enable = "avx2")]
+fn beyond_ascii(bytes: &[u8; BLOCK]) -> u64 {
+    let (low, high) = load(bytes);
+    join(low, high)
 }
 
 /// The highest bits of all bytes.

@@ -10,14 +10,16 @@ use crate::json::scan::{Refused, Scan, scan_with};
 pub fn is_there() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")
         && avx2::is_there()
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,pclmulqdq,bmi1,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,pclmulqdq,bmi1,popcnt")]
 pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
     let way = Way {
         classify: |bytes: &_| classify(bytes),
+        beyond_ascii: |bytes: &_| beyond_ascii(bytes),
         kinds: |firsts: &_| kinds(firsts),
         prefix_xor: |bits| prefix_xor(bits),
         push: |room: Room<'_>, start, bytes: &_, bits| push(room, start, bytes, bits),
@@ -26,40 +28,72 @@ pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
     scan_with(out, document, &way)
 }
 
-#[target_feature(enable = "avx512f,avx512bw")]
+/// The groups of bytes that one permutation tells apart. It goes by the lower seven bits: what is
+/// beyond ASCII gets the group of some other byte.
+const OPERATOR: u8 = 1;
+const SPACE: u8 = 2;
+const DIGIT: u8 = 4;
+const ZERO: u8 = 8;
+const POINT: u8 = 16;
+const MINUS: u8 = 32;
+/// What begins a token that is neither an operator, nor a string or a number.
+const OTHER: u8 = 64;
+
+const GROUPS: [[u8; BLOCK]; 2] = {
+    let mut groups = [[OTHER; BLOCK]; 2];
+    let mut byte = 0;
+    while byte < 128 {
+        let group = match byte as u8 {
+            b'{' | b'}' | b'[' | b']' | b':' | b',' => OPERATOR,
+            b' ' | b'\t' | b'\n' | b'\r' => SPACE | OTHER,
+            b'0' => DIGIT | ZERO,
+            b'1'..=b'9' => DIGIT,
+            b'.' => POINT | OTHER,
+            b'-' => MINUS,
+            b'"' => 0,
+            _ => OTHER,
+        };
+        groups[byte / BLOCK][byte % BLOCK] = group;
+        byte += 1;
+    }
+    groups
+};
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn groups(bytes: __m512i) -> __m512i {
+    _mm512_permutex2var_epi8(from_bytes(&GROUPS[0]), bytes, from_bytes(&GROUPS[1]))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn classify(bytes: &[u8; BLOCK]) -> Block {
     let bytes = from_bytes(bytes);
+    let groups = groups(bytes);
     let equal = |byte: u8| bits(_mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8)));
-    // The same groups as with AVX2.
-    #[rustfmt::skip]
-    let by_low = _mm512_broadcast_i32x4(_mm_setr_epi8(
-        16, 0, 0, 0, 0, 0, 0, 0, 0, 8, 8 | 2, 4, 1, 8 | 4, 0, 0,
-    ));
-    #[rustfmt::skip]
-    let by_high = _mm512_broadcast_i32x4(_mm_setr_epi8(
-        8, 0, 16 | 1, 2, 0, 4, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0,
-    ));
-    let high = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), _mm512_set1_epi8(0x0f));
-    let groups =
-        _mm512_and_si512(_mm512_shuffle_epi8(by_low, bytes), _mm512_shuffle_epi8(by_high, high));
+    let of = |group: u8| bits(_mm512_test_epi8_mask(groups, _mm512_set1_epi8(group as i8)));
     Block {
         quotes: equal(b'"'),
         backslashes: equal(b'\\'),
-        operators: bits(_mm512_test_epi8_mask(groups, _mm512_set1_epi8(7))),
-        spaces: bits(_mm512_test_epi8_mask(groups, _mm512_set1_epi8(24))),
-        controls: bits(_mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20))),
-        beyond_ascii: bits(_mm512_movepi8_mask(bytes)),
-        digits: digits(bytes),
-        zeros: equal(b'0'),
-        points: equal(b'.'),
-        minuses: equal(b'-'),
+        // As signed numbers, what is beyond ASCII is negative.
+        special: bits(_mm512_cmplt_epi8_mask(bytes, _mm512_set1_epi8(0x20))),
+        operators: of(OPERATOR),
+        spaces: of(SPACE),
+        digits: of(DIGIT),
+        zeros: of(ZERO),
+        points: of(POINT),
+        minuses: of(MINUS),
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
+fn beyond_ascii(bytes: &[u8; BLOCK]) -> u64 {
+    bits(_mm512_movepi8_mask(from_bytes(bytes)))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
     let firsts = from_bytes(firsts);
     let equal = |byte: u8| bits(_mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(byte as i8)));
+    let others = _mm512_test_epi8_mask(groups(firsts), _mm512_set1_epi8(OTHER as i8));
     Kinds {
         open_objects: equal(b'{'),
         close_objects: equal(b'}'),
@@ -68,7 +102,7 @@ fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
         colons: equal(b':'),
         commas: equal(b','),
         strings: equal(b'"'),
-        numbers: digits(firsts) | equal(b'-'),
+        literals: bits(others),
     }
 }
 
@@ -81,12 +115,6 @@ fn bits(mut mask: u64) -> u64 {
         asm!("/* {0} */", inlateout(reg) mask, options(pure, nomem, nostack, preserves_flags));
     }
     mask
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-fn digits(bytes: __m512i) -> u64 {
-    let above = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'0' as i8));
-    bits(_mm512_cmplt_epu8_mask(above, _mm512_set1_epi8(10)))
 }
 
 /// The numbers 0 to 63, and the bytes, without those whose bit is not set.

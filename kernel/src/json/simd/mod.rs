@@ -11,16 +11,17 @@ pub(super) mod plain;
 
 pub const BLOCK: usize = 64;
 
-/// What the bytes of a piece of a document are: bit i is byte i.
+/// What the bytes of a piece of a document are: bit i is byte i. Outside of strings and among ASCII
+/// all of this is right; what else is there, `special` tells.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub quotes: u64,
     pub backslashes: u64,
+    /// Controls, and what is beyond ASCII.
+    pub special: u64,
     /// `{ } [ ] : ,`
     pub operators: u64,
     pub spaces: u64,
-    pub controls: u64,
-    pub beyond_ascii: u64,
     pub digits: u64,
     pub zeros: u64,
     pub points: u64,
@@ -28,7 +29,7 @@ pub struct Block {
 }
 
 /// What the first bytes of some tokens are: bit i is token i. What is none of these begins a
-/// number or a literal.
+/// number.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     pub open_objects: u64,
@@ -38,15 +39,17 @@ pub struct Kinds {
     pub colons: u64,
     pub commas: u64,
     pub strings: u64,
-    /// A digit or a minus.
-    pub numbers: u64,
+    /// Whatever else begins no number.
+    pub literals: u64,
 }
 
 /// How to do on a processor what the scan needs. All of it is to be inlined into functions that
 /// are compiled for that processor, so these are closures and not a trait's methods, which could
 /// not be.
-pub struct Way<C, K, X, P, T> {
+pub struct Way<C, B, K, X, P, T> {
     pub classify: C,
+    /// Which bytes are beyond ASCII.
+    pub beyond_ascii: B,
     pub kinds: K,
     /// Bit i of the result says whether the number of bits up to and with bit i is odd.
     pub prefix_xor: X,
@@ -61,18 +64,4 @@ pub struct Way<C, K, X, P, T> {
 pub struct Room<'a> {
     pub places: &'a mut [u32; BLOCK],
     pub firsts: &'a mut [u8; BLOCK],
-}
-
-impl Kinds {
-    #[inline(always)]
-    pub fn literals(&self) -> u64 {
-        !(self.open_objects
-            | self.close_objects
-            | self.open_arrays
-            | self.close_arrays
-            | self.colons
-            | self.commas
-            | self.strings
-            | self.numbers)
-    }
 }

@@ -45,14 +45,18 @@ pub fn classify(bytes: &[u8; BLOCK]) -> Block {
         block.backslashes |= bit(BACKSLASH);
         block.operators |= bit(OPERATOR);
         block.spaces |= bit(SPACE);
-        block.controls |= bit(CONTROL);
-        block.beyond_ascii |= bit(BEYOND_ASCII);
+        block.special |= bit(CONTROL | BEYOND_ASCII);
         block.digits |= u64::from(byte.is_ascii_digit()) << place;
         block.zeros |= u64::from(*byte == b'0') << place;
         block.points |= u64::from(*byte == b'.') << place;
         block.minuses |= u64::from(*byte == b'-') << place;
     }
     block
+}
+
+pub fn beyond_ascii(bytes: &[u8; BLOCK]) -> u64 {
+    let places = bytes.iter().enumerate();
+    places.fold(0, |bits, (place, byte)| bits | u64::from(byte >> 7) << place)
 }
 
 pub fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
@@ -66,8 +70,8 @@ pub fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
             b':' => &mut kinds.colons,
             b',' => &mut kinds.commas,
             b'"' => &mut kinds.strings,
-            b'-' | b'0'..=b'9' => &mut kinds.numbers,
-            _ => continue,
+            b'-' | b'0'..=b'9' => continue,
+            _ => &mut kinds.literals,
         };
         *of |= 1 << place;
     }
