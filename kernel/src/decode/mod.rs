@@ -9,6 +9,7 @@ mod base64;
 pub mod columns;
 mod decimals;
 pub mod members;
+mod memory;
 pub mod program;
 pub(crate) mod row;
 pub(crate) mod scalars;

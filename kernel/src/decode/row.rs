@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::columns::{ColumnId, Columns, Data, offset};
 use super::members::{Key, Members};
+use super::memory::Memory;
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
 use super::scalars::{Pushed, Stop, push, text};
 use crate::json::document::{Cursor, Document};
@@ -14,8 +15,8 @@ pub struct State {
     pub columns: Columns,
     pub mistyped: usize,
     pub pieces: Pieces,
-    /// For each object place, then each struct read: in which object each member was last found.
-    seen: Vec<Vec<u64>>,
+    /// For each object place, then each struct read.
+    memories: Vec<Memory>,
     objects: u64,
 }
 
@@ -30,7 +31,7 @@ impl State {
             columns: Columns::new(program.kinds.iter().cloned()),
             mistyped: 0,
             pieces: Pieces::new(program.transcoding.texts.len()),
-            seen: of_places.chain(of_reads).map(|members| vec![0; members]).collect(),
+            memories: of_places.chain(of_reads).map(Memory::new).collect(),
             objects: 0,
         }
     }
@@ -101,7 +102,7 @@ impl Row<'_> {
             self.members(id, members, at, |row, member, at| row.place(place.parts[member], at))?;
         if let Some(object) = object {
             for (member, part) in place.parts.iter().enumerate() {
-                if self.state.seen[id][member] != object {
+                if self.state.memories[id].seen[member] != object {
                     self.absent_value(*part);
                 }
             }
@@ -214,12 +215,12 @@ impl Row<'_> {
         nulls: &[ColumnId],
         at: Cursor,
     ) -> Done {
-        let seen = self.program.places.len() + id;
+        let memory = self.program.places.len() + id;
         let object =
-            self.members(seen, members, at, |row, member, at| row.value(reads[member], at))?;
+            self.members(memory, members, at, |row, member, at| row.value(reads[member], at))?;
         if let Some(object) = object {
             for (member, read) in reads.iter().enumerate() {
-                if self.state.seen[seen][member] != object {
+                if self.state.memories[memory].seen[member] != object {
                     self.state.columns.push_null(self.program.reads[*read].column());
                 }
             }
@@ -281,43 +282,67 @@ impl Row<'_> {
     // --- pieces -----------------------------------------------------------------------------------
 
     /// Reads the wanted members of an object, each where it is found first. If some are missing,
-    /// answers with the number by which `seen` tells those that are not.
+    /// answers with the number by which its memory tells those that are not.
     #[inline(always)]
     fn members(
         &mut self,
-        seen: usize,
+        id: usize,
         members: &Members,
         at: Cursor,
-        mut read: impl FnMut(&mut Self, usize, Cursor) -> Done,
+        read: impl FnMut(&mut Self, usize, Cursor) -> Done,
     ) -> Result<Option<u64>, Stop> {
         self.state.objects += 1;
         let object = self.state.objects;
+        // Taken out while members are read: no object is part of itself, so nobody misses it.
+        let mut memory = std::mem::take(&mut self.state.memories[id]);
+        let missing = self.find_members(&mut memory, members, object, at, read);
+        self.state.memories[id] = memory;
+        Ok((missing? > 0).then_some(object))
+    }
+
+    /// How many are missing.
+    #[inline(always)]
+    fn find_members(
+        &mut self,
+        memory: &mut Memory,
+        members: &Members,
+        object: u64,
+        at: Cursor,
+        mut read: impl FnMut(&mut Self, usize, Cursor) -> Done,
+    ) -> Result<usize, Stop> {
         let document = self.document;
         let mut missing = members.len();
         let mut guess = 0;
+        let mut number = 0;
         let mut member = document.first(at);
         while let Some(at) = member {
             if missing == 0 {
-                return Ok(None);
+                break;
             }
             let value = document.member(at);
             let found = if document.has_escapes {
                 members.find(Key::new(&text(&document, document.text(at))?), guess)
             } else {
-                let (start, end) = document.text_range(at);
-                members.find(Key::within(document.bytes, start, end), guess)
+                match memory.recall(number, document.bytes, document.place(at) + 1) {
+                    Some(found) => found,
+                    None => {
+                        let range = document.text_range(at);
+                        memory.learn(number, document.bytes, range, members, guess)
+                    }
+                }
             };
             if let Some(found) = found
-                && self.state.seen[seen][found] != object
+                && memory.seen[found] != object
             {
-                self.state.seen[seen][found] = object;
+                memory.seen[found] = object;
                 missing -= 1;
                 guess = found + 1;
                 read(self, found, value)?;
             }
+            number += 1;
             member = document.next(value);
         }
-        Ok((missing > 0).then_some(object))
+        Ok(missing)
     }
 
     fn push_key_count(&mut self, column: ColumnId, at: Cursor) -> Done {
