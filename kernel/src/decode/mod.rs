@@ -9,6 +9,7 @@ mod base64;
 pub mod columns;
 mod decimals;
 pub mod members;
+mod memory;
 pub mod program;
 pub(crate) mod row;
 pub(crate) mod scalars;
@@ -113,37 +114,21 @@ impl Decoder {
         self.scan.run(bytes)?;
         let document = Document::new(bytes, &self.scan);
         let mut row = Row { program: &self.program, document, state: &mut self.state };
-        match document.byte(0) {
-            b'{' => {
-                let end = row.read(0, 0)?;
-                if document.is_end(end) { Ok(1) } else { Err(Stop::Payload) }
-            }
-            b'[' => {
-                let mut at = 1;
-                let mut rows = 0;
-                if document.byte(at) == b']' {
-                    at += 1;
-                } else {
-                    loop {
-                        if document.byte(at) != b'{' {
-                            return Err(Stop::Payload);
-                        }
-                        at = row.read(at, 1)?;
-                        rows += 1;
-                        match document.byte(at) {
-                            b',' => at += 1,
-                            b']' => {
-                                at += 1;
-                                break;
-                            }
-                            _ => return Err(Stop::Payload),
-                        }
-                    }
-                }
-                if document.is_end(at) { Ok(rows) } else { Err(Stop::Payload) }
-            }
-            _ => Err(Stop::Payload),
+        if document.byte(0) == b'{' {
+            row.read(0)?;
+            return Ok(1);
         }
+        let mut rows = 0;
+        let mut element = document.first(0);
+        while let Some(at) = element {
+            if document.byte(at) != b'{' {
+                return Err(Stop::Payload);
+            }
+            row.read(at)?;
+            rows += 1;
+            element = document.next(at);
+        }
+        Ok(rows)
     }
 
     fn finish(&mut self) -> Result<StructArray, ArrowError> {

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use super::columns::{ColumnId, Columns, Data, offset};
 use super::members::{Key, Members};
+use super::memory::Memory;
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
 use super::scalars::{Pushed, Stop, push, text};
-use crate::json::document::{Cursor, Document, check_depth};
+use crate::json::document::{Cursor, Document};
 use crate::transcode::{Piece, Pieces};
 
 /// What is kept while documents are decoded.
@@ -14,8 +15,8 @@ pub struct State {
     pub columns: Columns,
     pub mistyped: usize,
     pub pieces: Pieces,
-    /// For each object place, then each struct read: in which object each member was last found.
-    seen: Vec<Vec<u64>>,
+    /// For each object place, then each struct read.
+    memories: Vec<Memory>,
     objects: u64,
 }
 
@@ -30,7 +31,7 @@ impl State {
             columns: Columns::new(program.kinds.iter().cloned()),
             mistyped: 0,
             pieces: Pieces::new(program.transcoding.texts.len()),
-            seen: of_places.chain(of_reads).map(|members| vec![0; members]).collect(),
+            memories: of_places.chain(of_reads).map(Memory::new).collect(),
             objects: 0,
         }
     }
@@ -43,116 +44,95 @@ pub struct Row<'a> {
     pub state: &'a mut State,
 }
 
-pub type Next = Result<Cursor, Stop>;
+pub type Done = Result<(), Stop>;
 
 impl Row<'_> {
-    /// The object at a token, as a row; `depth` is that of what it stands in.
-    pub fn read(&mut self, at: Cursor, depth: usize) -> Next {
+    /// The object at a token, as a row.
+    #[inline]
+    pub fn read(&mut self, at: Cursor) -> Done {
         self.state.pieces.written.clear();
-        let next = self.object_parts(self.program.row, at + 1, depth + 1)?;
-        self.push_fragments()?;
-        Ok(next)
+        self.object_parts(self.program.row, at)?;
+        self.push_fragments()
     }
 
     // --- places: values on the way to flat columns ------------------------------------------------
 
-    fn place(&mut self, id: PlaceId, at: Cursor, depth: usize) -> Next {
+    fn place(&mut self, id: PlaceId, at: Cursor) -> Done {
         let program = self.program;
         let place = &program.places[id];
-        let mut next = None;
         for read in &place.reads {
-            next = Some(self.value(*read, at, depth)?);
+            self.value(*read, at)?;
         }
         for text in &place.texts {
-            next = Some(self.transcode(*text, at, depth)?);
+            self.transcode(*text, at)?;
         }
-        match next {
-            Some(next) if !place.has_parts() => Ok(next),
-            _ => self.parts(id, place, at, depth),
-        }
+        if place.has_parts() { self.parts(id, place, at) } else { Ok(()) }
     }
 
-    fn parts(&mut self, id: PlaceId, place: &Place, at: Cursor, depth: usize) -> Next {
+    fn parts(&mut self, id: PlaceId, place: &Place, at: Cursor) -> Done {
         let opening = match place.shape {
             Shape::Scalar => 0, // begins no value
             Shape::Object(_) => b'{',
             Shape::Array(_) => b'[',
         };
         if self.document.byte(at) != opening {
-            self.count_if_mistyped(at)?;
+            self.count_if_mistyped(at);
             self.absent(place);
-            return Ok(self.document.skip(at, depth)?);
+            return Ok(());
         }
         if let Some(column) = place.presence {
             self.push_bool(column);
         }
         match &place.shape {
-            Shape::Array(indices) => self.array_parts(place, indices, at + 1, depth + 1),
+            Shape::Array(indices) => self.array_parts(place, indices, at),
             _ => {
                 if let Some(column) = place.length {
-                    self.push_key_count(column, at + 1, depth + 1)?;
+                    self.push_key_count(column, at)?;
                 }
-                self.object_parts(id, at + 1, depth + 1)
+                self.object_parts(id, at)
             }
         }
     }
 
-    /// Members of an object, from the token after its `{` on.
-    fn object_parts(&mut self, id: PlaceId, at: Cursor, depth: usize) -> Next {
+    fn object_parts(&mut self, id: PlaceId, at: Cursor) -> Done {
         let program = self.program;
         let place = &program.places[id];
         let Shape::Object(members) = &place.shape else { return Err(Stop::Payload) };
-        let (next, object) = self.members(id, members, at, depth, |row, member, at| {
-            row.place(place.parts[member], at, depth)
-        })?;
+        let object =
+            self.members(id, members, at, |row, member, at| row.place(place.parts[member], at))?;
         if let Some(object) = object {
             for (member, part) in place.parts.iter().enumerate() {
-                if self.state.seen[id][member] != object {
+                if self.state.memories[id].seen[member] != object {
                     self.absent_value(*part);
                 }
             }
         }
-        Ok(next)
+        Ok(())
     }
 
-    /// Elements of an array, from the token after its `[` on.
-    fn array_parts(&mut self, place: &Place, indices: &[u32], at: Cursor, depth: usize) -> Next {
-        check_depth(depth)?;
-        let mut at = at;
+    fn array_parts(&mut self, place: &Place, indices: &[u32], at: Cursor) -> Done {
+        let document = self.document;
         let mut count = 0u32;
         let mut found = 0;
-        if self.document.byte(at) == b']' {
-            at += 1;
-        } else {
-            loop {
-                if found == indices.len() && place.length.is_none() {
-                    at = self.document.skip_elements(at, depth)?;
-                    break;
-                }
-                if indices.get(found) == Some(&count) {
-                    at = self.place(place.parts[found], at, depth)?;
-                    found += 1;
-                } else {
-                    at = self.document.skip(at, depth)?;
-                }
-                count += 1;
-                match self.document.byte(at) {
-                    b',' => at += 1,
-                    b']' => {
-                        at += 1;
-                        break;
-                    }
-                    _ => return Err(Stop::Payload),
-                }
+        let mut element = document.first(at);
+        while let Some(at) = element {
+            if found == indices.len() && place.length.is_none() {
+                break;
             }
+            if indices.get(found) == Some(&count) {
+                self.place(place.parts[found], at)?;
+                found += 1;
+            }
+            count += 1;
+            element = document.next(at);
         }
         for part in &place.parts[found..] {
             self.absent_value(*part);
         }
-        if let Some(column) = place.length {
-            self.push_length(column, count as usize)?;
+        match place.length {
+            Some(column) => self.push_length(column, count as usize),
+            None => Ok(()),
         }
-        Ok(at)
     }
 
     fn absent_value(&mut self, id: PlaceId) {
@@ -186,45 +166,36 @@ impl Row<'_> {
 
     // --- values: what is built --------------------------------------------------------------------
 
-    fn value(&mut self, id: ReadId, at: Cursor, depth: usize) -> Next {
+    fn value(&mut self, id: ReadId, at: Cursor) -> Done {
         let program = self.program;
         let read = &program.reads[id];
         let column = read.column();
         let opening = match read {
-            Read::Scalar { .. } => return self.scalar(column, at, depth),
+            Read::Scalar { .. } => return self.scalar(column, at),
             Read::Nothing { .. } => {
                 self.state.columns.push_null(column);
-                return Ok(self.document.skip(at, depth)?);
+                return Ok(());
             }
             Read::List { .. } => b'[',
             Read::Struct { .. } | Read::Map { .. } => b'{',
         };
         if self.document.byte(at) != opening {
-            self.count_if_mistyped(at)?;
+            self.count_if_mistyped(at);
             self.state.columns.push_null(column);
-            return Ok(self.document.skip(at, depth)?);
+            return Ok(());
         }
-        check_depth(depth + 1)?;
         match read {
             Read::Struct { members, reads, nulls, .. } => {
-                self.structs(id, column, members, reads, nulls, at + 1, depth + 1)
+                self.structs(id, column, members, reads, nulls, at)
             }
-            Read::List { part, special, rest, .. } => {
-                self.list(column, *part, special, *rest, at + 1, depth + 1)
-            }
-            _ => self.map(read, at + 1, depth + 1),
+            Read::List { part, special, rest, .. } => self.list(column, *part, special, *rest, at),
+            _ => self.map(read, at),
         }
     }
 
     #[inline]
-    fn scalar(&mut self, column: ColumnId, at: Cursor, depth: usize) -> Next {
-        let next = match self.document.byte(at) {
-            b'{' | b'[' => self.document.skip(at, depth)?,
-            _ => at + 1,
-        };
-        let pushed =
-            push(&mut self.state.columns[column], &self.document, at, next, self.program.zone)?;
-        match pushed {
+    fn scalar(&mut self, column: ColumnId, at: Cursor) -> Done {
+        match push(&mut self.state.columns[column], &self.document, at, self.program.zone)? {
             Pushed::Value => {}
             Pushed::Null => self.state.columns.push_null(column),
             Pushed::Mistyped => {
@@ -232,10 +203,9 @@ impl Row<'_> {
                 self.state.columns.push_null(column);
             }
         }
-        Ok(next)
+        Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn structs(
         &mut self,
         id: ReadId,
@@ -244,15 +214,13 @@ impl Row<'_> {
         reads: &[ReadId],
         nulls: &[ColumnId],
         at: Cursor,
-        depth: usize,
-    ) -> Next {
-        let seen = self.program.places.len() + id;
-        let (next, object) = self.members(seen, members, at, depth, |row, member, at| {
-            row.value(reads[member], at, depth)
-        })?;
+    ) -> Done {
+        let memory = self.program.places.len() + id;
+        let object =
+            self.members(memory, members, at, |row, member, at| row.value(reads[member], at))?;
         if let Some(object) = object {
             for (member, read) in reads.iter().enumerate() {
-                if self.state.seen[seen][member] != object {
+                if self.state.memories[memory].seen[member] != object {
                     self.state.columns.push_null(self.program.reads[*read].column());
                 }
             }
@@ -261,7 +229,7 @@ impl Row<'_> {
             self.state.columns.push_null(*column);
         }
         self.state.columns[column].added();
-        Ok(next)
+        Ok(())
     }
 
     fn list(
@@ -271,153 +239,129 @@ impl Row<'_> {
         special: &[(u32, ReadId)],
         rest: ReadId,
         at: Cursor,
-        depth: usize,
-    ) -> Next {
-        let mut at = at;
-        let mut special = special.iter();
-        let mut next_special = special.next();
+    ) -> Done {
+        let document = self.document;
+        let mut special = special.iter().peekable();
         let mut index = 0u32;
-        if self.document.byte(at) == b']' {
-            at += 1;
-        } else {
-            loop {
-                let mut read = rest;
-                if let Some((wanted, other)) = next_special
-                    && *wanted == index
-                {
-                    read = *other;
-                    next_special = special.next();
-                }
-                at = self.value(read, at, depth)?;
-                index += 1;
-                match self.document.byte(at) {
-                    b',' => at += 1,
-                    b']' => {
-                        at += 1;
-                        break;
-                    }
-                    _ => return Err(Stop::Payload),
-                }
-            }
+        let mut element = document.first(at);
+        while let Some(at) = element {
+            let read = special.next_if(|(wanted, _)| *wanted == index).map_or(rest, |(_, r)| *r);
+            self.value(read, at)?;
+            index += 1;
+            element = document.next(at);
         }
-        self.push_end(column, part)?;
-        Ok(at)
+        self.push_end(column, part)
     }
 
-    fn map(&mut self, read: &Read, at: Cursor, depth: usize) -> Next {
+    fn map(&mut self, read: &Read, at: Cursor) -> Done {
         let Read::Map { column, keys, values, special, special_reads, rest } = read else {
             return Err(Stop::Payload);
         };
-        let mut at = at;
+        let document = self.document;
         let mut seen = Keys::default();
-        if self.document.byte(at) == b'}' {
-            at += 1;
-        } else {
-            loop {
-                self.document.check_key(at)?;
-                let key = text(&self.document, self.document.text(at))?;
-                if seen.is_new(&key) {
-                    let keys = &mut self.state.columns[*keys];
-                    if let Data::Text { ends, bytes } = &mut keys.data {
-                        bytes.extend_from_slice(&key);
-                        ends.push(offset(bytes.len())?);
-                    }
-                    keys.added();
-                    let read =
-                        special.find(Key::new(&key), 0).map_or(*rest, |found| special_reads[found]);
-                    at = self.value(read, at + 2, depth)?;
-                } else {
-                    at = self.document.skip(at + 2, depth)?;
+        let mut member = document.first(at);
+        while let Some(at) = member {
+            let value = document.member(at);
+            let key = text(&document, document.text(at))?;
+            if seen.is_new(&key) {
+                let keys = &mut self.state.columns[*keys];
+                if let Data::Text { ends, bytes } = &mut keys.data {
+                    bytes.extend_from_slice(&key);
+                    ends.push(offset(bytes.len())?);
                 }
-                match self.document.byte(at) {
-                    b',' => at += 1,
-                    b'}' => {
-                        at += 1;
-                        break;
-                    }
-                    _ => return Err(Stop::Payload),
-                }
+                keys.added();
+                let read =
+                    special.find(Key::new(&key), 0).map_or(*rest, |found| special_reads[found]);
+                self.value(read, value)?;
             }
+            member = document.next(value);
         }
-        self.push_end(*column, *values)?;
-        Ok(at)
+        self.push_end(*column, *values)
     }
 
     // --- pieces -----------------------------------------------------------------------------------
 
-    /// Reads the wanted members of an object, each where it is found first; what comes after the
-    /// object, and if some are missing the number by which `seen` tells those that are not.
+    /// Reads the wanted members of an object, each where it is found first. If some are missing,
+    /// answers with the number by which its memory tells those that are not.
     #[inline(always)]
     fn members(
         &mut self,
-        seen: usize,
+        id: usize,
         members: &Members,
         at: Cursor,
-        depth: usize,
-        mut read: impl FnMut(&mut Self, usize, Cursor) -> Next,
-    ) -> Result<(Cursor, Option<u64>), Stop> {
-        check_depth(depth)?;
+        read: impl FnMut(&mut Self, usize, Cursor) -> Done,
+    ) -> Result<Option<u64>, Stop> {
         self.state.objects += 1;
         let object = self.state.objects;
+        // Taken out while members are read: no object is part of itself, so nobody misses it.
+        let mut memory = std::mem::take(&mut self.state.memories[id]);
+        let missing = self.find_members(&mut memory, members, object, at, read);
+        self.state.memories[id] = memory;
+        Ok((missing? > 0).then_some(object))
+    }
+
+    /// How many are missing.
+    #[inline(always)]
+    fn find_members(
+        &mut self,
+        memory: &mut Memory,
+        members: &Members,
+        object: u64,
+        at: Cursor,
+        mut read: impl FnMut(&mut Self, usize, Cursor) -> Done,
+    ) -> Result<usize, Stop> {
         let document = self.document;
-        let mut at = at;
         let mut missing = members.len();
-        if document.byte(at) == b'}' {
-            return Ok((at + 1, (missing > 0).then_some(object)));
-        }
         let mut guess = 0;
-        loop {
+        let mut number = 0;
+        let mut member = document.first(at);
+        while let Some(at) = member {
             if missing == 0 {
-                return Ok((document.skip_members(at, depth)?, None));
+                break;
             }
-            document.check_key(at)?;
+            let value = document.member(at);
             let found = if document.has_escapes {
                 members.find(Key::new(&text(&document, document.text(at))?), guess)
             } else {
-                let (start, end) = document.text_range(at);
-                members.find(Key::within(document.bytes, start, end), guess)
-            };
-            match found {
-                Some(member) if self.state.seen[seen][member] != object => {
-                    self.state.seen[seen][member] = object;
-                    missing -= 1;
-                    guess = member + 1;
-                    at = read(self, member, at + 2)?;
+                match memory.recall(number, document.bytes, document.place(at) + 1) {
+                    Some(found) => found,
+                    None => {
+                        let range = document.text_range(at);
+                        memory.learn(number, document.bytes, range, members, guess)
+                    }
                 }
-                _ => at = document.skip(at + 2, depth)?,
+            };
+            if let Some(found) = found
+                && memory.seen[found] != object
+            {
+                memory.seen[found] = object;
+                missing -= 1;
+                guess = found + 1;
+                read(self, found, value)?;
             }
-            match document.byte(at) {
-                b',' => at += 1,
-                b'}' => return Ok((at + 1, (missing > 0).then_some(object))),
-                _ => return Err(Stop::Payload),
-            }
+            number += 1;
+            member = document.next(value);
         }
+        Ok(missing)
     }
 
-    fn push_key_count(&mut self, column: ColumnId, at: Cursor, depth: usize) -> Result<(), Stop> {
-        let mut at = at;
+    fn push_key_count(&mut self, column: ColumnId, at: Cursor) -> Done {
+        let document = self.document;
         let mut seen = Keys::default();
         let mut count = 0;
-        if self.document.byte(at) != b'}' {
-            loop {
-                self.document.check_key(at)?;
-                count += usize::from(seen.is_new(&text(&self.document, self.document.text(at))?));
-                at = self.document.skip(at + 2, depth)?;
-                match self.document.byte(at) {
-                    b',' => at += 1,
-                    _ => break, // whoever walks the object after us sees whether it ends here
-                }
-            }
+        let mut member = document.first(at);
+        while let Some(at) = member {
+            count += usize::from(seen.is_new(&text(&document, document.text(at))?));
+            member = document.next(document.member(at));
         }
         self.push_length(column, count)
     }
 
     /// Counts a value that is not of the declared type; null is of every type.
-    pub(crate) fn count_if_mistyped(&mut self, at: Cursor) -> Result<(), Stop> {
-        if !self.document.is_null(at)? {
+    pub(crate) fn count_if_mistyped(&mut self, at: Cursor) {
+        if !self.document.is_null(at) {
             self.state.mistyped += 1;
         }
-        Ok(())
     }
 
     fn push_bool(&mut self, column: ColumnId) {
@@ -428,7 +372,7 @@ impl Row<'_> {
         column.added();
     }
 
-    fn push_length(&mut self, column: ColumnId, length: usize) -> Result<(), Stop> {
+    fn push_length(&mut self, column: ColumnId, length: usize) -> Done {
         let column = &mut self.state.columns[column];
         if let Data::Int32(values) = &mut column.data {
             values.push(offset(length)?);
@@ -438,7 +382,7 @@ impl Row<'_> {
     }
 
     /// Ends a list where its elements end.
-    fn push_end(&mut self, column: ColumnId, part: ColumnId) -> Result<(), Stop> {
+    fn push_end(&mut self, column: ColumnId, part: ColumnId) -> Done {
         let end = offset(self.state.columns[part].count())?;
         let column = &mut self.state.columns[column];
         if let Data::Ends(ends) = &mut column.data {

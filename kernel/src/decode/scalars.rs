@@ -51,14 +51,12 @@ pub fn text<'a>(document: &Document<'a>, raw: &'a [u8]) -> Result<Cow<'a, [u8]>,
     Ok(Cow::Owned(out))
 }
 
-/// Adds the value at a token to a column, if it is one of the column's type. `end` is what comes
-/// after the value.
+/// Adds the value at a token to a column, if it is one of the column's type.
 #[inline]
 pub fn push(
     column: &mut Column,
     document: &Document<'_>,
     at: Cursor,
-    end: Cursor,
     zone: Option<i32>,
 ) -> Result<Pushed, Stop> {
     let value = document.value(at)?;
@@ -68,7 +66,7 @@ pub fn push(
     let fits = match &mut column.data {
         Data::Int64(out) => integer(out, &value),
         Data::Text { ends, bytes } => {
-            push_text(bytes, document, &value, at, end)?;
+            push_text(bytes, document, &value, at)?;
             ends.push(offset(bytes.len())?);
             true
         }
@@ -184,7 +182,6 @@ pub fn push_text(
     document: &Document<'_>,
     value: &Value<'_>,
     at: Cursor,
-    end: Cursor,
 ) -> Result<(), Refused> {
     match value {
         Value::Text(raw) if !document.has_escapes => bytes.extend_from_slice(raw),
@@ -193,7 +190,7 @@ pub fn push_text(
         Value::Bool(true) => bytes.extend_from_slice(b"true"),
         Value::Bool(false) => bytes.extend_from_slice(b"false"),
         Value::Null => {}
-        Value::Object | Value::Array => texts::compact(document, at, end, bytes)?,
+        Value::Object | Value::Array => texts::compact(document, at, bytes)?,
     }
     Ok(())
 }

@@ -30,17 +30,12 @@ fn java_double(value: f64) -> String {
     format!("{digits}{point}E{exponent}")
 }
 
-/// Appends a list or object without its white space, and answers with what is after it.
+/// Appends a list or object without its white space.
 ///
-/// The value has been checked. Refuses what Java would write in another way than it stands there:
+/// Refuses what Java would write in another way than it stands there:
 /// fractions, escapes, characters beyond 16 bits.
-pub fn compact(
-    document: &Document<'_>,
-    start: Cursor,
-    end: Cursor,
-    out: &mut Vec<u8>,
-) -> Result<(), Refused> {
-    for at in start..end {
+pub fn compact(document: &Document<'_>, start: Cursor, out: &mut Vec<u8>) -> Result<(), Refused> {
+    for at in start..document.end(start) {
         match document.byte(at) {
             b'"' => {
                 let text = document.text(at);

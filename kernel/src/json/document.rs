@@ -1,20 +1,18 @@
-//! A document as the sequence of its tokens, and how to step over values while checking them.
+//! A document as the sequence of its tokens. It is valid: `scan` has seen to that.
 
 use super::number::Number;
-use super::scan::{Refused, Scan, ends_scalar};
-
-/// As deep as a document may be nested, here and in the portable kernel.
-pub const MAX_DEPTH: usize = 1024;
+use super::scan::{Refused, Scan};
 
 #[derive(Clone, Copy)]
 pub struct Document<'a> {
     pub bytes: &'a [u8],
     tokens: &'a [u32],
     firsts: &'a [u8],
+    ends: &'a [u32],
     pub has_escapes: bool,
 }
 
-/// A value, scalars checked.
+/// A value.
 pub enum Value<'a> {
     Null,
     Bool(bool),
@@ -34,6 +32,7 @@ impl<'a> Document<'a> {
             bytes,
             tokens: scan.tokens(),
             firsts: scan.firsts(),
+            ends: scan.ends(),
             has_escapes: scan.has_escapes,
         }
     }
@@ -47,11 +46,6 @@ impl<'a> Document<'a> {
     #[inline(always)]
     pub fn place(&self, at: Cursor) -> usize {
         self.tokens[at] as usize
-    }
-
-    /// Is this behind the last token?
-    pub fn is_end(&self, at: Cursor) -> bool {
-        self.place(at) >= self.bytes.len()
     }
 
     /// What stands between the quotes of the string at a token.
@@ -73,99 +67,51 @@ impl<'a> Document<'a> {
         (start, end)
     }
 
+    /// The value at a token.
     #[inline(always)]
     pub fn value(&self, at: Cursor) -> Result<Value<'a>, Refused> {
         Ok(match self.byte(at) {
             b'"' => Value::Text(self.text(at)),
             b'{' => Value::Object,
             b'[' => Value::Array,
-            b't' => self.literal(at, b"true").map(|()| Value::Bool(true))?,
-            b'f' => self.literal(at, b"false").map(|()| Value::Bool(false))?,
-            b'n' => self.literal(at, b"null").map(|()| Value::Null)?,
+            b't' => Value::Bool(true),
+            b'f' => Value::Bool(false),
+            b'n' => Value::Null,
             _ => Value::Number(Number::at(self.bytes, self.place(at))?),
         })
     }
 
     #[inline(always)]
-    pub fn is_null(&self, at: Cursor) -> Result<bool, Refused> {
-        if self.byte(at) == b'n' {
-            return self.literal(at, b"null").map(|()| true);
-        }
-        Ok(false)
+    pub fn is_null(&self, at: Cursor) -> bool {
+        self.byte(at) == b'n'
     }
 
+    /// The token after the value at a token.
     #[inline(always)]
-    fn literal(&self, at: Cursor, word: &[u8]) -> Result<(), Refused> {
-        let rest = self.bytes[self.place(at)..].strip_prefix(word).ok_or(Refused)?;
-        match rest.first() {
-            Some(byte) if !ends_scalar(*byte) => Err(Refused),
-            _ => Ok(()),
-        }
-    }
-
-    /// Steps over a value. `depth` is that of what the value stands in.
-    #[inline(always)]
-    pub fn skip(&self, at: Cursor, depth: usize) -> Result<Cursor, Refused> {
+    pub fn end(&self, at: Cursor) -> Cursor {
         match self.byte(at) {
-            b'"' => Ok(at + 1),
-            b'{' => self.skip_object(at + 1, depth + 1),
-            b'[' => self.skip_array(at + 1, depth + 1),
-            b't' => self.literal(at, b"true").map(|()| at + 1),
-            b'f' => self.literal(at, b"false").map(|()| at + 1),
-            b'n' => self.literal(at, b"null").map(|()| at + 1),
-            _ => Number::at(self.bytes, self.place(at)).map(|_| at + 1),
+            b'{' | b'[' => self.ends[at] as usize + 1,
+            _ => at + 1,
         }
     }
 
-    /// Steps over the members of an object, from the token after its `{` on.
-    fn skip_object(&self, at: Cursor, depth: usize) -> Result<Cursor, Refused> {
-        check_depth(depth)?;
-        if self.byte(at) == b'}' {
-            return Ok(at + 1);
-        }
-        self.skip_members(at, depth)
-    }
-
-    /// Steps over a member and all after it.
-    pub fn skip_members(&self, mut at: Cursor, depth: usize) -> Result<Cursor, Refused> {
-        loop {
-            self.check_key(at)?;
-            at = self.skip(at + 2, depth)?;
-            match self.byte(at) {
-                b',' => at += 1,
-                b'}' => return Ok(at + 1),
-                _ => return Err(Refused),
-            }
-        }
-    }
-
+    /// The first key or element of the object or array at a token.
     #[inline(always)]
-    pub fn check_key(&self, at: Cursor) -> Result<(), Refused> {
-        if self.byte(at) == b'"' && self.byte(at + 1) == b':' { Ok(()) } else { Err(Refused) }
+    pub fn first(&self, at: Cursor) -> Option<Cursor> {
+        let first = at + 1;
+        if matches!(self.byte(first), b'}' | b']') { None } else { Some(first) }
     }
 
-    fn skip_array(&self, at: Cursor, depth: usize) -> Result<Cursor, Refused> {
-        check_depth(depth)?;
-        if self.byte(at) == b']' {
-            return Ok(at + 1);
-        }
-        self.skip_elements(at, depth)
+    /// The key or element after the value at a token.
+    #[inline(always)]
+    pub fn next(&self, at: Cursor) -> Option<Cursor> {
+        let end = self.end(at);
+        if self.byte(end) == b',' { Some(end + 1) } else { None }
     }
 
-    /// Steps over an element and all after it.
-    pub fn skip_elements(&self, mut at: Cursor, depth: usize) -> Result<Cursor, Refused> {
-        loop {
-            at = self.skip(at, depth)?;
-            match self.byte(at) {
-                b',' => at += 1,
-                b']' => return Ok(at + 1),
-                _ => return Err(Refused),
-            }
-        }
+    /// The value of a key.
+    #[inline(always)]
+    pub fn member(&self, key: Cursor) -> Cursor {
+        key + 2
     }
-}
-
-#[inline(always)]
-pub fn check_depth(depth: usize) -> Result<(), Refused> {
-    if depth > MAX_DEPTH { Err(Refused) } else { Ok(()) }
 }

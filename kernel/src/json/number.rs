@@ -1,6 +1,7 @@
 //! Numbers as JSON writes them.
 
-use super::scan::{Refused, ends_scalar};
+use super::ends_scalar;
+use super::scan::Refused;
 
 /// A number in a document, checked.
 #[derive(Clone, Copy)]

@@ -5,42 +5,36 @@ use super::scalars::{Made, scalar};
 use super::{Piece, Pieces};
 use crate::decode::columns::{Data, offset};
 use crate::decode::members::{Key, Members};
-use crate::decode::row::{Keys, Next, Row};
+use crate::decode::row::{Done, Keys, Row};
 use crate::decode::scalars::{Stop, text};
 use crate::encode::strings::quoted;
-use crate::json::document::{Cursor, check_depth};
-
-type Found = Result<(Cursor, Piece), Stop>;
+use crate::json::document::Cursor;
 
 impl Row<'_> {
-    /// Finds the piece of a text; what comes after the value.
+    /// Finds the piece of a text.
     #[inline]
-    pub(crate) fn transcode(&mut self, id: TextId, at: Cursor, depth: usize) -> Next {
+    pub(crate) fn transcode(&mut self, id: TextId, at: Cursor) -> Done {
         let wanted = &self.program.transcoding.texts[id];
         let mistyped = self.state.mistyped;
-        let (next, piece) = self.form(wanted.form, at, depth)?;
+        let piece = self.form(wanted.form, at)?;
         if !wanted.counts {
             self.state.mistyped = mistyped;
         }
         self.state.pieces.of_texts[id] = piece;
-        Ok(next)
+        Ok(())
     }
 
     /// The piece of a value. One that had to be written is the last thing that was.
     #[inline]
-    fn form(&mut self, id: FormId, at: Cursor, depth: usize) -> Found {
+    fn form(&mut self, id: FormId, at: Cursor) -> Result<Piece, Stop> {
         let program = self.program;
         let form = &program.transcoding.forms[id];
         let opening = match form {
             Form::Scalar(kind) => {
-                let next = match self.document.byte(at) {
-                    b'{' | b'[' => self.document.skip(at, depth)?,
-                    _ => at + 1,
-                };
                 let Pieces { written, plain, .. } = &mut self.state.pieces;
                 let start = written.len();
-                let made = scalar(kind, &self.document, at, next, program.zone, written, plain)?;
-                let piece = match made {
+                let made = scalar(kind, &self.document, at, program.zone, written, plain)?;
+                return Ok(match made {
                     Made::Same(length) => {
                         let start = self.document.place(at);
                         Piece::Document { start, end: start + length }
@@ -51,27 +45,25 @@ impl Row<'_> {
                         self.state.mistyped += 1;
                         Piece::Null
                     }
-                };
-                return Ok((next, piece));
+                });
             }
             Form::List { .. } => b'[',
             Form::Struct { .. } | Form::Map { .. } => b'{',
         };
         if self.document.byte(at) != opening {
-            self.count_if_mistyped(at)?;
-            return Ok((self.document.skip(at, depth)?, Piece::Null));
+            self.count_if_mistyped(at);
+            return Ok(Piece::Null);
         }
-        check_depth(depth + 1)?;
         let start = self.state.pieces.written.len();
-        let next = match form {
+        match form {
             Form::Struct { members, starts, parts } => {
-                self.struct_text(members, starts, parts, at + 1, depth + 1)?
+                self.struct_text(members, starts, parts, at)?;
             }
-            Form::List { part } => self.list_text(*part, at + 1, depth + 1)?,
-            Form::Map { values } => self.map_text(*values, at + 1, depth + 1)?,
+            Form::List { part } => self.list_text(*part, at)?,
+            Form::Map { values } => self.map_text(*values, at)?,
             Form::Scalar(_) => return Err(Stop::Payload), // was returned above
-        };
-        Ok((next, Piece::Written { start, end: self.state.pieces.written.len() }))
+        }
+        Ok(Piece::Written { start, end: self.state.pieces.written.len() })
     }
 
     fn struct_text(
@@ -80,37 +72,22 @@ impl Row<'_> {
         starts: &[Box<[u8]>],
         parts: &[FormId],
         at: Cursor,
-        depth: usize,
-    ) -> Next {
+    ) -> Done {
         let document = self.document;
         let mark = self.state.pieces.written.len();
         let mut found: Vec<Option<Piece>> = vec![None; parts.len()];
-        let mut at = at;
         let mut guess = 0;
-        if document.byte(at) == b'}' {
-            at += 1;
-        } else {
-            loop {
-                document.check_key(at)?;
-                let key = text(&document, document.text(at))?;
-                match members.find(Key::new(&key), guess) {
-                    Some(member) if found[member].is_none() => {
-                        let (next, piece) = self.form(parts[member], at + 2, depth)?;
-                        found[member] = Some(piece);
-                        guess = member + 1;
-                        at = next;
-                    }
-                    _ => at = document.skip(at + 2, depth)?,
-                }
-                match document.byte(at) {
-                    b',' => at += 1,
-                    b'}' => {
-                        at += 1;
-                        break;
-                    }
-                    _ => return Err(Stop::Payload),
-                }
+        let mut member = document.first(at);
+        while let Some(at) = member {
+            let value = document.member(at);
+            let key = text(&document, document.text(at))?;
+            if let Some(member) = members.find(Key::new(&key), guess)
+                && found[member].is_none()
+            {
+                found[member] = Some(self.form(parts[member], value)?);
+                guess = member + 1;
             }
+            member = document.next(value);
         }
         // The members were found, and written, in the document's order; now in that of the type.
         let written = &mut self.state.pieces.written;
@@ -128,73 +105,49 @@ impl Row<'_> {
         written.extend_from_slice(if starts.is_empty() { b"{}" } else { b"}" });
         written.copy_within(whole.., mark);
         written.truncate(mark + written.len() - whole);
-        Ok(at)
+        Ok(())
     }
 
-    fn list_text(&mut self, part: FormId, at: Cursor, depth: usize) -> Next {
-        let mut at = at;
-        let mut before = b'[';
-        if self.document.byte(at) == b']' {
-            self.state.pieces.written.push(b'[');
-            at += 1;
-        } else {
-            loop {
-                self.state.pieces.written.push(before);
-                before = b',';
-                at = self.append(part, at, depth)?;
-                match self.document.byte(at) {
-                    b',' => at += 1,
-                    b']' => {
-                        at += 1;
-                        break;
-                    }
-                    _ => return Err(Stop::Payload),
-                }
+    fn list_text(&mut self, part: FormId, at: Cursor) -> Done {
+        let document = self.document;
+        self.state.pieces.written.push(b'[');
+        let mut element = document.first(at);
+        while let Some(at) = element {
+            self.append(part, at)?;
+            element = document.next(at);
+            if element.is_some() {
+                self.state.pieces.written.push(b',');
             }
         }
         self.state.pieces.written.push(b']');
-        Ok(at)
+        Ok(())
     }
 
-    fn map_text(&mut self, values: FormId, at: Cursor, depth: usize) -> Next {
+    fn map_text(&mut self, values: FormId, at: Cursor) -> Done {
         let document = self.document;
-        let mut at = at;
         let mut seen = Keys::default();
         let mut before = b'{';
-        if document.byte(at) == b'}' {
-            self.state.pieces.written.push(b'{');
-            at += 1;
-        } else {
-            loop {
-                document.check_key(at)?;
-                let key = text(&document, document.text(at))?;
-                if seen.is_new(&key) {
-                    let written = &mut self.state.pieces.written;
-                    written.push(before);
-                    before = b',';
-                    quoted(&key, written);
-                    written.push(b':');
-                    at = self.append(values, at + 2, depth)?;
-                } else {
-                    at = document.skip(at + 2, depth)?;
-                }
-                match document.byte(at) {
-                    b',' => at += 1,
-                    b'}' => {
-                        at += 1;
-                        break;
-                    }
-                    _ => return Err(Stop::Payload),
-                }
+        let mut member = document.first(at);
+        while let Some(at) = member {
+            let value = document.member(at);
+            let key = text(&document, document.text(at))?;
+            if seen.is_new(&key) {
+                let written = &mut self.state.pieces.written;
+                written.push(before);
+                before = b',';
+                quoted(&key, written);
+                written.push(b':');
+                self.append(values, value)?;
             }
+            member = document.next(value);
         }
-        self.state.pieces.written.push(b'}');
-        Ok(at)
+        self.state.pieces.written.extend_from_slice(if before == b'{' { b"{}" } else { b"}" });
+        Ok(())
     }
 
     /// Appends a value to what is being written; NULL is `null`.
-    fn append(&mut self, form: FormId, at: Cursor, depth: usize) -> Next {
-        let (next, piece) = self.form(form, at, depth)?;
+    fn append(&mut self, form: FormId, at: Cursor) -> Done {
+        let piece = self.form(form, at)?;
         let written = &mut self.state.pieces.written;
         match piece {
             Piece::Null => written.extend_from_slice(b"null"),
@@ -203,11 +156,11 @@ impl Row<'_> {
             }
             Piece::Written { .. } => {} // it is there already
         }
-        Ok(next)
+        Ok(())
     }
 
     /// Adds the row's fragments to their columns.
-    pub(crate) fn push_fragments(&mut self) -> Result<(), Stop> {
+    pub(crate) fn push_fragments(&mut self) -> Done {
         for fragment in &self.program.transcoding.fragments {
             let column = &mut self.state.columns[fragment.column];
             if let Data::Binary { ends, bytes } = &mut column.data {

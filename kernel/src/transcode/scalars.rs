@@ -28,13 +28,12 @@ impl From<Left> for Stop {
     }
 }
 
-/// The text of the value at a token; `end` is what comes after it.
+/// The text of the value at a token.
 #[inline]
 pub fn scalar(
     kind: &Kind,
     document: &Document<'_>,
     at: Cursor,
-    end: Cursor,
     zone: Option<i32>,
     out: &mut Vec<u8>,
     plain: &mut Vec<u8>,
@@ -47,7 +46,7 @@ pub fn scalar(
         }
         (Kind::Text, _) => {
             plain.clear();
-            push_text(plain, document, &value, at, end)?;
+            push_text(plain, document, &value, at)?;
             quoted(plain, out);
             Made::Written
         }
