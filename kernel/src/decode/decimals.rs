@@ -3,7 +3,47 @@
 use super::times::Found;
 
 /// `12.345` as a whole number of units of the scale, rounded half up.
+#[inline]
 pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
+    match short(text, precision, scale) {
+        Some(units) => Found::Value(i128::from(units)),
+        None => any(text, precision, scale),
+    }
+}
+
+/// One that needs no rounding and fits into 64 bits, as nearly all do; None for any other.
+#[inline]
+fn short(text: &[u8], precision: u8, scale: i8) -> Option<i64> {
+    const DIGITS: usize = 18;
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.len() > DIGITS {
+        return None;
+    }
+    let mut mantissa = 0u64; // 18 digits fit
+    let mut point = None;
+    for (place, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => mantissa = mantissa * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() && place > 0 => point = Some(place),
+            _ => return None,
+        }
+    }
+    let fraction = point.map_or(0, |point| digits.len() - point - 1);
+    let missing = usize::try_from(scale).ok()?.checked_sub(fraction)?;
+    if digits.is_empty() || digits.len() + missing > DIGITS {
+        return None;
+    }
+    let units = mantissa * POWERS[missing] as u64;
+    if u128::from(units) >= POWERS[usize::from(precision).min(38)] {
+        return None;
+    }
+    Some(if negative { -(units as i64) } else { units as i64 })
+}
+
+fn any(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] => (false, digits),
@@ -70,6 +110,16 @@ mod tests {
             ("5.", 500),
         ] {
             assert_eq!(read(text), Found::Value(units), "{text}");
+        }
+        for text in ["12.34", "-0.5", "0", "-999.99", "7.1"] {
+            assert_eq!(
+                short(text.as_bytes(), 5, 2).map(i128::from),
+                match any(text.as_bytes(), 5, 2) {
+                    Found::Value(units) => Some(units),
+                    _ => None,
+                },
+                "{text}"
+            );
         }
         assert_eq!(read("1000"), Found::Mistyped);
         assert_eq!(read("999.995"), Found::Mistyped);
