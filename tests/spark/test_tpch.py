@@ -1,6 +1,6 @@
 """All 22 queries of TPC-H give the rows that Spark SQL gives, from the same NDJSON files.
 
-At scale 0.01: at the 0.1 of `bench/tpch.py` Spark alone would take minutes on two cores.
+At scale 0.1; `bench/tpch.py` measures at larger ones.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ QUERIES = tpch_data.queries()
 
 @pytest.fixture(scope="module")
 def session(
-    small_data: SparkSession, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[narrows.Session]:
-    spark = small_data
     folder: Path = tmp_path_factory.mktemp("tpch") / "data"
-    tpch_data.write(spark, folder, 0.01)
+    tpch_data.write(spark, folder, 0.1)
     session = narrows.connect(spark, state=tmp_path_factory.mktemp("state"))
     tpch_data.declare(session, folder)
     for table, schema in tpch_data.SCHEMAS.items():
