@@ -28,7 +28,6 @@ from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import OpenSource, compile_plan
-from narrows.spark.copying import NarrowsCopy
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.ingest import NarrowsIngest
@@ -41,10 +40,10 @@ from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
-from narrows.spark.sink import NarrowsSink
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
 from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
+from narrows.spark.turn_source import read_turns
 from narrows.spark.write_spec import rows_of
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
@@ -114,7 +113,7 @@ class Session:
         self.shared = SharedStreams(self)
         self._projections = Projections(self)
         ship_package(spark)
-        for data_source in (NarrowsSource, NarrowsSink, NarrowsCopy, NarrowsIngest, NarrowsLog):
+        for data_source in (NarrowsSource, NarrowsIngest, NarrowsLog):
             spark.dataSource.register(data_source)
 
     # --- statements -------------------------------------------------------------------------------
@@ -328,15 +327,15 @@ class Session:
         """A source as a data frame of what the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
-        stream = streaming and not node.source.bounded
-        if not stream:
-            # A table that is not there is said so before Spark starts.
-            files = list_files(spec.path, missing_ok=not node.source.bounded)
-            table = read_table(self.spark, spec, files, joined=joined)
-            if table is not None:
-                return table
-        reader = self.spark.readStream if stream else self.spark.read
-        return reader.format(NarrowsSource.name()).option("spec", spec.to_option()).load()
+        if streaming and not node.source.bounded:
+            return read_turns(self.spark, spec)
+        # A table that is not there is said so before Spark starts.
+        files = list_files(spec.path, missing_ok=not node.source.bounded)
+        table = read_table(self.spark, spec, files, joined=joined)
+        if table is not None:
+            return table
+        reader = self.spark.read.format(NarrowsSource.name())
+        return reader.option("spec", spec.to_option()).load()
 
     def _decode_frame(self, source: Source, spec: ReadSpec) -> DataFrame:
         frame, payload = self._frames[source.name.casefold()]

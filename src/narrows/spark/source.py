@@ -50,9 +50,6 @@ class NarrowsSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return _TableReader(self._spec)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return FileStreamReader(self._spec)
-
 
 def shipped_schema(spec: ReadSpec) -> StructType:
     """What leaves the reader. A data frame needs a column, also when only rows are counted."""
