@@ -1,6 +1,6 @@
 """Which entry of the log of files a query reads next: a folder of tiny files, one for each entry.
 
-    000000000012.turn       "12 0 2", "12 1 2": entry 12, for tasks 0 and 1 of 2
+    000000000012.turn       "12 0 2 0", "12 1 2 0": entry 12, for tasks 0 and 1 of 2, not the last
 
 Spark watches the folder with its own file source, a file for each micro-batch, and keeps in its
 checkpoint which it has taken. So the driver needs no Python process of Spark's to ask what to read,
@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from narrows.files.atomic import replace_synced, sweep, temporary_for, write_synced
@@ -23,6 +24,7 @@ from narrows.files.file_log import EMPTY
 
 _SUFFIX = ".turn"
 _MILLISECOND = 1_000_000
+_GOES_ON, _IS_LAST = 0, 1
 
 
 class Turns:
@@ -44,14 +46,26 @@ class Turns:
 
     def give(self, entry: int, tasks: int) -> None:
         """Says that it is an entry's turn, to be read by so many tasks."""
-        lines = "".join(f"{entry} {task} {tasks}\n" for task in range(tasks))
-        temporary = temporary_for(self._path(entry))
-        write_synced(temporary, lines.encode("ascii"))
         now = time.time_ns() // _MILLISECOND * _MILLISECOND
         self._time = max(now, self._time + _MILLISECOND)
+        self._write(entry, [f"{entry} {task} {tasks} {_GOES_ON}" for task in range(tasks)])
+        self._given.append(entry)
+
+    def set_end(self, *, is_last: bool) -> None:
+        """Says whether the newest turn is the end of the input; if it has been read, that is all
+        the same."""
+        if self._given:
+            now = self._path(self.last).read_text("ascii").splitlines()
+            mark = _IS_LAST if is_last else _GOES_ON
+            wanted = [f"{line.rpartition(' ')[0]} {mark}" for line in now]
+            if now != wanted:
+                self._write(self.last, wanted)
+
+    def _write(self, entry: int, lines: Sequence[str]) -> None:
+        temporary = temporary_for(self._path(entry))
+        write_synced(temporary, "".join(f"{line}\n" for line in lines).encode("ascii"))
         os.utime(temporary, ns=(self._time, self._time))
         replace_synced(temporary, self._path(entry))
-        self._given.append(entry)
 
     def forget(self, before: int) -> None:
         """Removes turns that have been read and will never be asked for again."""

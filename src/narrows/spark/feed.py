@@ -39,15 +39,17 @@ class Feed:
         self.folder = turns_folder(spec)
         self._log = FileLog(spec.file_log)
         self._turns = Turns(self.folder)
+        self._turns.set_end(is_last=False)  # a run that crashed may have seen it so
         # A crash may have come between taking files and giving them their turn.
         for entry in range(self._turns.last + 1, self._log.last() + 1):
             self._give(entry)
 
-    def take_all(self) -> None:
-        """Gives turns to everything that is there."""
+    def take_all(self, *, ends: bool = False) -> None:
+        """Gives turns to everything that is there; `ends` if that is all there will ever be."""
         candidates = self._files()
         while self._admit(candidates):
             pass
+        self._turns.set_end(is_last=ends)
 
     def keep_ahead(self, reached: int | None) -> None:
         """Gives a turn to what is new, unless one is waiting; `reached` has been read."""

@@ -26,7 +26,7 @@ from narrows.codecs.parquet import RANGE_BYTES as PARQUET_RANGE
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry, list_files
 from narrows.files.ranges import TARGET, FileRange, pack, split
-from narrows.schema import BINARY, BOOLEAN
+from narrows.schema import BIGINT, BINARY, BOOLEAN, DataType
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
 from narrows.spark.row_order import ORDER_TYPE, Place
@@ -52,13 +52,19 @@ class NarrowsSource(DataSource):
 
 
 def shipped_schema(spec: ReadSpec) -> StructType:
-    """What leaves the reader. A data frame needs a column, also when only rows are counted."""
+    """What leaves the reader."""
+    end = [] if spec.end is None else [(spec.end.column, BIGINT)]
+    return spark_struct([*shipped_columns(spec), *end])
+
+
+def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
+    """A data frame needs a column, also when only rows are counted."""
     columns = spec.projection.columns[: spec.projection.shipped]
     named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
     named += [(name, BINARY) for name in spec.fragments]
     if spec.order is not None:
         named.append((spec.order, ORDER_TYPE))
-    return spark_struct(named or [(ROWS_ONLY, BOOLEAN)])
+    return named or [(ROWS_ONLY, BOOLEAN)]
 
 
 class FileRanges(InputPartition):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from narrows.catalog.objects import Pipeline
 from narrows.catalog.options import TAKES_ROWS, parse_duration
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
+from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct, Node
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -23,16 +24,17 @@ from narrows.physical.nodes import (
 from narrows.planner import Plan
 from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed
-from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
+from narrows.spark.closing import ClosedMark, closing_run, run_time
 from narrows.spark.compile import OpenSource, read_spec
 from narrows.spark.event_time import RunTime
 from narrows.spark.feed import FedQuery, Feed, Query
+from narrows.spark.query_settings import query_settings
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.sink import publish_written, sweep, written_by_tasks
-from narrows.spark.state_store import state_store
 from narrows.spark.turn_source import copy_turns
+from narrows.spark.watermark import checkpoint_watermark
 from narrows.spark.windows import windows_of
 from narrows.spark.write_spec import (
     SinkTarget,
@@ -47,19 +49,31 @@ if TYPE_CHECKING:
     from narrows.spark.session import Session
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How long a query runs, and how often it looks for something to read."""
+
+    once: bool
+    """Only what is there now."""
+    trigger: str = ""
+    closes: bool = False
+    """When the input has ended, all windows that are open close."""
+
+
 def prepare(
     session: Session, pipeline: Pipeline, *, once: bool, trigger: str, close_windows: bool
 ) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], Query]]:
     """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
     plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
     session.state.claim(pipeline.name, plan.physical)
+    closes = once and close_windows and bool(windows_of(plan.physical))
+    pace = Pace(once, trigger, closes)
 
     def start(stream: Streamed) -> Query:
         feeds = [Feed(read) for read in _files_read(session, pipeline, plan)]
-        return _start(session, pipeline, plan, stream, feeds, once=once, trigger=trigger)
+        return _start(session, pipeline, plan, stream, feeds, pace)
 
     if reads_shared(plan):
-        closes = once and close_windows
         query = shared_query(
             session,
             pipeline.name,
@@ -73,11 +87,7 @@ def prepare(
         return pipeline, plan, query
     reader = reads_only(plan)
     if reader is not None and reader.source.is_file_stream:
-        return (
-            pipeline,
-            plan,
-            partial(_start_copying, session, pipeline, plan, reader, once, trigger),
-        )
+        return pipeline, plan, partial(_start_copying, session, pipeline, plan, reader, pace)
     stream = _streamed(session, pipeline, plan)
     if not stream.frame.isStreaming:
         raise fail(
@@ -119,7 +129,8 @@ def closing_step(
 
     def close(ended: Query) -> Query | None:
         nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
-        if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
+        closed = mark.holds or not checkpoint_watermark(checkpoint)
+        if closed if nothing_came else _knows_its_end(plan):
             mark.keep()
             return None
         last = closing_run(root, checkpoint, clock)
@@ -127,9 +138,16 @@ def closing_step(
         mark.set(last.closes)
         say_end(clock, last.closes)
         stream = _streamed(session, pipeline, plan, open_shared, closing=last)
-        return _start(session, pipeline, plan, stream, (), once=True, trigger="")
+        return _start(session, pipeline, plan, stream, (), Pace(once=True))
 
     return close
+
+
+def _knows_its_end(plan: Plan) -> bool:
+    """Do the readers of a pipeline say the end of a bounded run, and so close its windows?"""
+    nodes = [node for node in topological(plan.physical) if isinstance(node, Decoded)]
+    sources = [node.source for node in nodes if not node.source.bounded]
+    return len(sources) == 1 and sources[0].is_file_stream
 
 
 def _files_read(session: Session, pipeline: Pipeline, plan: Plan) -> list[ReadSpec]:
@@ -147,9 +165,7 @@ def _start(
     plan: Plan,
     stream: Streamed,
     feeds: Sequence[Feed],
-    *,
-    once: bool,
-    trigger: str,
+    pace: Pace,
 ) -> Query:
     spec, finish = write_spec(session, pipeline, plan), stream.finish
     if finish is None:
@@ -161,22 +177,17 @@ def _start(
             return written_by_tasks(sink_frame(plan, finish(closed)), spec)
 
         writer = _publishing(stream.frame, spec, told_of)
-    return _begin(session, pipeline, plan, writer, feeds, once, trigger)
+    return _begin(session, pipeline, plan, writer, feeds, pace)
 
 
 def _start_copying(
-    session: Session,
-    pipeline: Pipeline,
-    plan: Plan,
-    reader: PhysicalReader,
-    once: bool,
-    trigger: str,
+    session: Session, pipeline: Pipeline, plan: Plan, reader: PhysicalReader, pace: Pace
 ) -> Query:
     """A pipeline that computes nothing: its readers write."""
     read = session.placed_for(reader, read_spec(reader), pipeline.name)
     spec = write_spec(session, pipeline, plan)
     writer = _publishing(copy_turns(session.spark, read, spec), spec)
-    return _begin(session, pipeline, plan, writer, [Feed(read)], once, trigger)
+    return _begin(session, pipeline, plan, writer, [Feed(read)], pace)
 
 
 def _publishing(
@@ -200,19 +211,21 @@ def _begin(
     plan: Plan,
     writer: DataStreamWriter,
     feeds: Sequence[Feed],
-    once: bool,
-    trigger: str,
+    pace: Pace,
 ) -> Query:
     checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
     writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
-    every = _gathering_time(plan.physical) or trigger
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
-    if once:
+    every = _gathering_time(plan.physical) or pace.trigger
+    if pace.once:
+        writer = writer.trigger(availableNow=True)
         for feed in feeds:
-            feed.take_all()
-    with state_store(session.spark, plan.physical):
+            feed.take_all(ends=pace.closes and _knows_its_end(plan))
+    else:
+        writer = writer.trigger(processingTime=every)
+    closes_later = pace.closes and not _knows_its_end(plan)
+    with query_settings(session.spark, plan.physical, closes_later=closes_later):
         query = writer.start()
-    return query if once or not feeds else FedQuery(query, feeds, parse_duration(every) or 0)
+    return query if pace.once or not feeds else FedQuery(query, feeds, parse_duration(every) or 0)
 
 
 def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:
