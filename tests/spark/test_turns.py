@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.spark.compile import read_spec
 from narrows.spark.feed import Feed
-from narrows.spark.write_spec import reads_only
+from narrows.spark.sink_frame import reads_only
 
 STATE = "state [of] {all}"
 """A folder whose name Spark would take for a pattern."""

@@ -40,11 +40,11 @@ from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
+from narrows.spark.sink_frame import rows_of
 from narrows.spark.source import NarrowsSource, shipped_schema
 from narrows.spark.state import StateFolder
 from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.turn_source import read_turns
-from narrows.spark.write_spec import rows_of
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (

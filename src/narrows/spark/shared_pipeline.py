@@ -26,7 +26,8 @@ from narrows.spark.group_member import Member, copied, member_source, written
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.shared_query import Reads, SharedQuery, Then
-from narrows.spark.write_spec import WriteSpec, reads_only
+from narrows.spark.sink_frame import reads_only
+from narrows.spark.write_spec import WriteSpec
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session

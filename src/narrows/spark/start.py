@@ -33,17 +33,11 @@ from narrows.spark.read_spec import ReadSpec
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.sink import publish_written, sweep, written_by_tasks
+from narrows.spark.sink_frame import parts_of, reads_only, rows_of, sink_frame
 from narrows.spark.turn_source import copy_turns
-from narrows.spark.watermark import checkpoint_watermark
+from narrows.spark.watermark import has_batches
 from narrows.spark.windows import windows_of
-from narrows.spark.write_spec import (
-    SinkTarget,
-    WriteSpec,
-    parts_of,
-    reads_only,
-    rows_of,
-    sink_frame,
-)
+from narrows.spark.write_spec import SinkTarget, WriteSpec
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -129,7 +123,7 @@ def closing_step(
 
     def close(ended: Query) -> Query | None:
         nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
-        closed = mark.holds or not checkpoint_watermark(checkpoint)
+        closed = mark.holds or not has_batches(checkpoint)
         if closed if nothing_came else _knows_its_end(plan):
             mark.keep()
             return None

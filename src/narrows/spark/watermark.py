@@ -12,11 +12,18 @@ def checkpoint_watermark(checkpoint: Path) -> int:
     Spark writes it into the commit log, a small JSON file for each batch, which is the only place
     that has it when nothing runs.
     """
-    commits = [path for path in checkpoint.glob("commits/*") if path.name.isdecimal()]
-    if not commits:
-        return 0
-    last = max(commits, key=lambda path: int(path.name))
-    for line in last.read_text("utf-8").splitlines():
+    last = _last_commit(checkpoint)
+    for line in () if last is None else last.read_text("utf-8").splitlines():
         if line.startswith("{"):
             return int(json.loads(line).get("nextBatchWatermarkMs", 0))
     return 0
+
+
+def has_batches(checkpoint: Path) -> bool:
+    """Has a query ever come so far as to read something?"""
+    return _last_commit(checkpoint) is not None
+
+
+def _last_commit(checkpoint: Path) -> Path | None:
+    commits = [path for path in checkpoint.glob("commits/*") if path.name.isdecimal()]
+    return max(commits, key=lambda path: int(path.name), default=None)
