@@ -49,6 +49,11 @@ class Source:
         return self.options.get("shared") is True
 
     @property
+    def is_file_stream(self) -> bool:
+        """Do pipelines read its files themselves, as they come? Of a shared stream, others do."""
+        return self.connector == "file" and not self.bounded and not self.shared
+
+    @property
     def eventtime(self) -> str | None:
         """The column that says when a row happened, by its exact name."""
         column = self.options.get("eventtime")

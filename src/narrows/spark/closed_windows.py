@@ -2,16 +2,14 @@
 
 A window gives all its rows in the micro-batch in which it closes, and never again. So what stands
 above it need not be kept between batches: every batch is a small table, and any aggregate that
-Spark has will do, DISTINCT included. Rows are written as the sink writes them elsewhere, and a
-batch that is run again replaces what it wrote before.
+Spark has will do, DISTINCT included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.errors import Code, fail
@@ -22,18 +20,6 @@ from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.spark.compile import OpenSource, compile_node, compile_plan
 from narrows.spark.event_time import RunTime
-from narrows.spark.sink import (
-    WRITTEN,
-    WRITTEN_SCHEMA,
-    discard,
-    publish_batch,
-    tell,
-    told,
-    write_task,
-)
-from narrows.spark.write_spec import WriteSpec
-
-WriteBatch = Callable[[DataFrame, int], None]
 
 
 def kept_window(plan: Node) -> Window | None:
@@ -92,21 +78,3 @@ def _refuse_distinct_above(plan: Node) -> None:
                 Code.NOT_SUPPORTED,
                 "DISTINCT over all windows of a stream would never see the last one",
             )
-
-
-def write_closed(finish: Callable[[DataFrame], DataFrame], spec: WriteSpec) -> WriteBatch:
-    """Writes, for each micro-batch, what `finish` makes of the rows of the windows that closed."""
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield tell(write_task(spec, batches))
-
-    def write_batch(closed: DataFrame, batch: int) -> None:
-        rows = finish(closed).mapInArrow(write, WRITTEN_SCHEMA).collect()
-        written = told(row[WRITTEN] for row in rows)
-        try:
-            publish_batch(spec, written, batch)
-        except BaseException:
-            discard(written)
-            raise
-
-    return write_batch

@@ -1,8 +1,9 @@
 """The end of a bounded run: all windows that are open close.
 
 A stream's windows wait for the watermark, which waits for rows. At the end of a bounded run no row
-will come, so a second, short query over the same checkpoint has the clock say a time at which all
-windows are over: the watermark moves there, and Spark closes them as it always does.
+will come. Where the readers know their last turn, they say so (`input_end.py`). Everywhere else a
+second, short query over the same checkpoint has the clock say a time at which all windows are over:
+the watermark moves there, and Spark closes them as it always does.
 
 A later run of the pipeline goes on from there. Its rows belong to new windows; a row that would
 belong to a window that has been closed is late, and counted as such.
@@ -10,20 +11,24 @@ belong to a window that has been closed is late, and counted as such.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-from narrows.catalog.options import parse_duration
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological
 from narrows.spark.event_time import RunTime
+from narrows.spark.input_end import watermark_delay
+from narrows.spark.watermark import checkpoint_watermark
 from narrows.spark.windows import windows_of
 
 
 def run_time(checkpoint: Path, clock: Path) -> RunTime:
     """What a run that begins now knows about time."""
-    return RunTime(watermark=checkpoint_watermark(checkpoint), clock=str(clock.absolute()))
+    return RunTime(
+        watermark=checkpoint_watermark(checkpoint),
+        clock=str(clock.absolute()),
+        checkpoint=str(checkpoint.absolute()),
+    )
 
 
 def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
@@ -34,32 +39,10 @@ def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
         newest = now.watermark
         if spec.goes_by_time:
             # The watermark is at most so far behind the newest row.
-            sources = (below for below in topological(node) if isinstance(below, Decoded))
-            newest += max(map(_delay, sources), default=0)
+            sources = (below.source for below in topological(node) if isinstance(below, Decoded))
+            newest += max((watermark_delay(source, spec) for source in sources), default=0)
         ends.append(spec.closing_time(newest))
     return replace(now, closes=max(ends))
-
-
-def _delay(source: Decoded) -> int:
-    if source.source.eventtime is None:
-        return 0
-    return parse_duration(source.source.watermark) or 0
-
-
-def checkpoint_watermark(checkpoint: Path) -> int:
-    """Where the last batch that was committed left the watermark; 0 when there was none.
-
-    Spark writes it into the commit log, a small JSON file for each batch, which is the only place
-    that has it when nothing runs.
-    """
-    commits = [path for path in checkpoint.glob("commits/*") if path.name.isdecimal()]
-    if not commits:
-        return 0
-    last = max(commits, key=lambda path: int(path.name))
-    for line in last.read_text("utf-8").splitlines():
-        if line.startswith("{"):
-            return int(json.loads(line).get("nextBatchWatermarkMs", 0))
-    return 0
 
 
 class ClosedMark:

@@ -54,6 +54,7 @@ from narrows.spark.frame import (
     relation_columns,
     select_list,
 )
+from narrows.spark.input_end import input_end
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.reader import read_spec
 from narrows.spark.row_functions import remember_rows
@@ -231,16 +232,18 @@ class Compiler:
     # --- sources ----------------------------------------------------------------------------------
 
     def _source(self, node: PhysicalReader) -> Frame:
-        spec = read_spec(node)
+        source, relation, window = node.source, node.relation.id, self._windows.get(node)
+        end = input_end(source, relation, window, self._time.checkpoint)
+        spec = replace(read_spec(node), end=end)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
             Rows(self._views, self._open_source(node, spec)),
-            {node.relation.id: shipped},
+            {relation: shipped},
             {},
             spec.fragments,
             order=spec.order,
         )
-        return with_time(frame, node, self._windows.get(node), self._time)
+        return with_time(frame, node, window, self._time, end)
 
     # --- relational operators ---------------------------------------------------------------------
 

@@ -29,6 +29,9 @@ _SETTINGS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.buffer.size": str(1 << 20),
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # A stream takes one tiny file for each micro-batch, for years: Spark need not rewrite the list
+    # of all of them after every tenth.
+    "spark.sql.streaming.fileSource.log.compactInterval": "100",
     # Progress is ours to show; Spark need not keep it.
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }

@@ -32,6 +32,8 @@ class RunTime:
     """Where an earlier run of the pipeline left the watermark."""
     clock: str = ""
     """The folder where the end of the input is said."""
+    checkpoint: str = ""
+    """Spark's folder; none where all rows are read at once."""
     closes: int | None = None
     """Set in the last step of a bounded run: the watermark at which all windows are over."""
 
@@ -59,14 +61,23 @@ def watermarked(data: DataFrame, time: str, delay: str) -> DataFrame:
     return data.withWatermark(time, delay)
 
 
-def with_clock(data: DataFrame, time: str, delay: str, spec: ClockSpec) -> DataFrame:
+def with_clock(
+    data: DataFrame, time: str, delay: str, spec: ClockSpec, end: str | None
+) -> DataFrame:
     """The rows with a watermark that follows their time, and that of a clock as well.
 
+    `end` is the column in which readers say the end of the input: such rows are the clock's, too.
     Adds the column `from_clock`, false in every row: a key that no optimizer knows to be constant.
     """
     clock = clock_frame(data.sparkSession, spec).withColumnRenamed(TIME, time)
     ticks = clock.withColumn(_MARK, F.lit(True))
-    both = data.withColumn(_MARK, F.lit(False)).unionByName(ticks, allowMissingColumns=True)
+    if end is None:
+        rows = data.withColumn(_MARK, F.lit(False))
+    else:
+        said = F.coalesce(F.timestamp_millis(end), time)
+        marked = data.withColumns({time: said, _MARK: F.col(end).isNotNull()})
+        rows = marked.drop(end)
+    both = rows.unionByName(ticks, allowMissingColumns=True)
     rows_only = f"NOT ({quote(_MARK)} AND spark_partition_id() >= 0)"
     return watermarked(both, time, delay).where(rows_only)
 

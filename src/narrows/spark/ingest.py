@@ -37,10 +37,11 @@ from narrows.files.ranges import FileRange
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import Registry
 from narrows.shared.segments import SegmentWriter, segment_from_json
+from narrows.spark.file_reader import FileStreamReader
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.row_order import Place
-from narrows.spark.source import FileRanges, FileStreamReader
+from narrows.spark.source import FileRanges
 from narrows.spark.statistics import ReadCounts
 
 MESSAGE = "message"

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from narrows.codecs.encoder import Values
 from narrows.codecs.json_encoder import JsonEncoder
-from narrows.spark.write_spec import as_encodable
+from narrows.spark.sink_frame import as_encodable
 
 _LINE = "line"
 

@@ -7,8 +7,7 @@ how often, but it is a lower bound.
 
 from __future__ import annotations
 
-from pyspark.sql.streaming.query import StreamingQuery
-
+from narrows.spark.feed import Query
 from narrows.spark.shared_query import SharedQuery
 
 
@@ -18,7 +17,7 @@ class LateRows:
     def __init__(self) -> None:
         self._by_batch: dict[tuple[str, int], int] = {}
 
-    def look(self, query: StreamingQuery | SharedQuery) -> int:
+    def look(self, query: Query | SharedQuery) -> int:
         """The rows that were late so far. Spark keeps only the last reports, so look often."""
         for report in query.recentProgress:
             operators = report["stateOperators"]

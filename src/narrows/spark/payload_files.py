@@ -22,6 +22,9 @@ _PIECE_BYTES = 64 << 20
 """Rows are encoded in pieces: Arrow counts the bytes of a column of text in 32 bits."""
 
 
+_SUFFIX = ".writing"
+
+
 class PayloadFiles:
     def __init__(self, pipeline: str, target: SinkTarget) -> None:
         self._pipeline = pipeline
@@ -98,7 +101,7 @@ class PayloadFiles:
 
     def _open(self) -> PayloadWriter:
         if self._payload is None:
-            self._file = _temporary(self._target.folder, self.written).open("wb")
+            self._file = self._temporary(self._target.folder, self.written).open("wb")
             self._payload = self._encoder.open(self._file)
         return self._payload
 
@@ -114,11 +117,17 @@ class PayloadFiles:
                 rows.append(Encoded(part.fragment, array))
         return rows
 
+    def _temporary(self, folder: str, paths: list[str]) -> Path:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        path = Path(folder) / f".{self._pipeline}-{uuid.uuid4().hex}{_SUFFIX}"
+        paths.append(str(path))
+        return path
+
     # --- rows that cannot be encoded --------------------------------------------------------------
 
     def _set_aside(self, row: pa.RecordBatch, reason: str) -> None:
         if self._letters is None:
-            path = _temporary(self._target.dead_letters, self.dead_letters)
+            path = self._temporary(self._target.dead_letters, self.dead_letters)
             self._letters = path.open("w", encoding="utf-8")
         values = {part.name or part.column: row.column(part.column) for part in self._target.parts}
         letter = {
@@ -138,11 +147,16 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     return (batch.slice(start, step) for start in range(0, rows, step))
 
 
-def _temporary(folder: str, paths: list[str]) -> Path:
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    path = Path(folder) / f".{uuid.uuid4().hex}.writing"
-    paths.append(str(path))
-    return path
+def sweep_unpublished(pipeline: str, target: SinkTarget) -> None:
+    """Removes what tasks of a pipeline wrote that will not be published: none of them is running.
+
+    A task that fails removes its own; but others of its batch had done their part, or all were
+    killed.
+    """
+    for folder in (target.folder, target.dead_letters):
+        for path in Path(folder).glob(f".*{_SUFFIX}"):
+            if path.name.startswith(f".{pipeline}-"):
+                path.unlink(missing_ok=True)
 
 
 def _close_synced(file: IO[bytes] | IO[str]) -> None:

@@ -19,6 +19,7 @@ from narrows.codecs.projection import DecodeProjection
 from narrows.errors import InternalError
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
+    from narrows.spark.input_end import InputEnd
     from narrows.sql.statements import OptionValue
 
 ROWS_ONLY = "rows"
@@ -47,6 +48,8 @@ class ReadSpec:
     """Nothing new is taken, for the windows of what has been read are being closed."""
     partitions: int = 1
     event_time: EventTime | None = None
+    end: InputEnd | None = None
+    """How readers say the end of the input of a bounded run; None where nobody waits for it."""
     order: str | None = None
     """The name of a hidden column that holds each row's place in the source; None for no such."""
 

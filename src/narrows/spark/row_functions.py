@@ -6,41 +6,23 @@ PARTITION BY are evaluated together, in one pass over each key's rows.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.streaming.stateful_processor import (
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-)
 
 from narrows.errors import InternalError
 from narrows.expressions import Call, Expr
 from narrows.logical.nodes import StatefulFunction
 from narrows.physical.row_functions import row_call
 from narrows.spark.frame import Frame, column_name
+from narrows.spark.function_processor import FunctionProcessor, RowCalls
 from narrows.spark.grouping import group_columns
 from narrows.stateful.evaluate import BoundFunction, evaluate
 from narrows.stateful.functions import Accumulate, Average, Count, HadChanged, Sum
 from narrows.stateful.values import order_key
-
-
-@dataclass(frozen=True)
-class RowCalls:
-    """What to evaluate on the rows of a key: which columns they keep, which ones are arguments."""
-
-    kept: tuple[str, ...]
-    order: str
-    args: tuple[str, ...]
-    functions: tuple[BoundFunction, ...]
-    results: tuple[str, ...]
 
 
 def remember_rows(frame: Frame, node: StatefulFunction) -> Frame:
@@ -166,33 +148,3 @@ def _arrow_type(function: BoundFunction, argument: pa.DataType) -> pa.DataType:
             return pa.decimal128(min(38, argument.precision + 10), argument.scale)
         return pa.int64() if pa.types.is_integer(argument) else pa.float64()
     return argument
-
-
-class FunctionProcessor(StatefulProcessor):
-    """Keeps what the functions remember of each key."""
-
-    def __init__(self, shape: RowCalls) -> None:
-        self._shape = shape
-        self._row = Row(*shape.kept, *shape.results)
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("functions", "remembered BINARY")
-
-    def handleInputRows(  # noqa: N802
-        self,
-        key: Any,
-        rows: Iterator[Row],
-        timerValues: TimerValues,  # noqa: N803
-    ) -> Iterator[Row]:
-        shape = self._shape
-        ordered = sorted(rows, key=lambda row: order_key(row[shape.order]))
-        columns = [[row[name] for row in ordered] for name in shape.args]
-        stored = self._state.get() if self._state.exists() else None
-        states = None if stored is None else pickle.loads(stored[0])
-        states, values = evaluate(shape.functions, states, columns, len(ordered))
-        self._state.update((pickle.dumps(states),))
-        for row, *made in zip(ordered, *values, strict=True):
-            yield self._row(*(row[name] for name in shape.kept), *made)
-
-    def close(self) -> None:
-        pass

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.errors import Code, fail
 from narrows.logical.walk import sources_of
 from narrows.planner import Plan
 from narrows.spark.failures import ATTEMPTS, reason_of, was_too_slow
+from narrows.spark.feed import Query
 from narrows.spark.late_rows import LateRows
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.shared_streams import READY_SECONDS
@@ -36,12 +36,12 @@ class PipelineRun:
 
     name: str
     plan: Plan
-    query: StreamingQuery | SharedQuery
+    query: Query | SharedQuery
     sources: Sequence[tuple[str, Path]]
     """Its sources, and the folders where their readers leave counts."""
-    then: Callable[[StreamingQuery], StreamingQuery | None] | None = None
+    then: Callable[[Query], Query | None] | None = None
     """What comes after the query when it has ended well: at the end of the input windows close."""
-    restart: Callable[[], StreamingQuery] | None = None
+    restart: Callable[[], Query] | None = None
     """Starts the query again, from its checkpoint."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None

@@ -28,7 +28,6 @@ from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import OpenSource, compile_plan
-from narrows.spark.copying import NarrowsCopy
 from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import embedded_session
 from narrows.spark.ingest import NarrowsIngest
@@ -42,11 +41,11 @@ from narrows.spark.rows import SqlText
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
-from narrows.spark.sink import NarrowsSink
-from narrows.spark.source import NarrowsSource, shipped_schema
+from narrows.spark.sink_frame import rows_of
+from narrows.spark.source import shipped_schema
 from narrows.spark.state import StateFolder
 from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
-from narrows.spark.write_spec import rows_of
+from narrows.spark.turn_source import read_turns
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -116,7 +115,7 @@ class Session:
         self._projections = Projections(self)
         self._tables = TableReads(spark)
         ship_package(spark)
-        for data_source in (NarrowsSource, NarrowsSink, NarrowsCopy, NarrowsIngest, NarrowsLog):
+        for data_source in (NarrowsIngest, NarrowsLog):
             spark.dataSource.register(data_source)
 
     # --- statements -------------------------------------------------------------------------------
@@ -328,12 +327,11 @@ class Session:
         """The rows of a source, with the columns that the specification ships."""
         if node.source.connector == DATAFRAME:
             return self._decode_frame(node.source, spec)
-        if not streaming or node.source.bounded:
-            # A table that is not there is said so before Spark starts.
-            files = list_files(spec.path, missing_ok=not node.source.bounded)
-            return self._tables.query(spec, files)
-        reader = self.spark.readStream.format(NarrowsSource.name())
-        return reader.option("spec", spec.to_option()).load()
+        if streaming and not node.source.bounded:
+            return read_turns(self.spark, spec)
+        # A table that is not there is said so before Spark starts.
+        files = list_files(spec.path, missing_ok=not node.source.bounded)
+        return self._tables.query(spec, files)
 
     def _decode_frame(self, source: Source, spec: ReadSpec) -> DataFrame:
         frame, payload = self._frames[source.name.casefold()]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.logical.nodes import (
     Aggregation,
@@ -22,12 +21,14 @@ from narrows.logical.walk import topological
 from narrows.planner import Plan
 from narrows.spark.closed_windows import Streamed
 from narrows.spark.compile import OpenSource
+from narrows.spark.feed import Query
 from narrows.spark.group_member import Member, copied, member_source, written
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.reader import read_spec
 from narrows.spark.shared_query import Reads, SharedQuery, Then
-from narrows.spark.write_spec import WriteSpec, reads_only
+from narrows.spark.sink_frame import reads_only
+from narrows.spark.write_spec import WriteSpec
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
@@ -54,7 +55,7 @@ def shared_query(
     for_sinks: Callable[[DataFrame], DataFrame],
     write: WriteSpec,
     streamed: Callable[[OpenSource], Streamed],
-    start: Callable[[Streamed], StreamingQuery],
+    start: Callable[[Streamed], Query],
     closing: Callable[[OpenSource], Then | None] | None,
 ) -> SharedQuery:
     """The pipeline, compiled and ready to be started.

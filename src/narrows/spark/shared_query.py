@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
-from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.demand import Demand
 from narrows.demand_text import leaves_text
 from narrows.shared.log import EMPTY
 from narrows.shared.registry import Registered
 from narrows.spark.failures import ATTEMPTS, was_too_slow
+from narrows.spark.feed import Query
 from narrows.spark.group_member import Member
 from narrows.spark.shared_stream import Remaining, SharedStream
 
@@ -32,7 +32,7 @@ class Reads:
     demand: Demand
 
 
-Then = Callable[[StreamingQuery], StreamingQuery | None]
+Then = Callable[[Query], Query | None]
 """What comes after a query that has ended well: another one, maybe."""
 
 
@@ -46,7 +46,7 @@ class SharedQuery:
         reads: Sequence[Reads],
         *,
         member: Member | None = None,
-        start: Callable[[], StreamingQuery] | None = None,
+        start: Callable[[], Query] | None = None,
         then: Then | None = None,
     ) -> None:
         """Either a member of its stream's group, or the start of a query of its own, and what
@@ -59,7 +59,7 @@ class SharedQuery:
         self._start = start
         self._then = then
         self._attempts = 1
-        self._query: StreamingQuery | None = None
+        self._query: Query | None = None
         self._remaining: list[Remaining] = []
         self._until: int | None = None
         self._once = False
@@ -132,7 +132,7 @@ class SharedQuery:
         self.member.leaving = True
         return self.member.gone.is_set()
 
-    def _goes_on(self, ended: StreamingQuery) -> bool:
+    def _goes_on(self, ended: Query) -> bool:
         """Starts what comes after its query; false when that was all."""
         then, self._then = self._then, None
         following = None if then is None or not self._once else then(ended)

@@ -1,63 +1,35 @@
-"""The Spark sink: writes what a pipeline made, to all its sinks at once, exactly once.
+"""The sink: writes what a pipeline made, to all its sinks at once, exactly once.
 
-Every task writes files of its own under temporary names. When all tasks of a micro-batch are done,
-the driver publishes their files under names that hold the batch's number. Spark may run a batch
-again after a crash, but it runs it under the same number: then what the batch published before is
-replaced, so every row is there once.
+Every task writes files of its own under temporary names: the last thing it does, so a streaming
+query carries no row behind that but one for each task, which says what it wrote. When all tasks of
+a micro-batch are done, the driver publishes their files under names that hold the batch's number.
+Spark may run a batch again after a crash, but it runs it under the same number: then what the batch
+published before is replaced, so every row is there once.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamWriter,
-    WriterCommitMessage,
-)
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
 
 from narrows.codecs.encoder import encoder_spec
 from narrows.files.atomic import sync_folder
-from narrows.spark.payload_files import PayloadFiles
+from narrows.spark.payload_files import PayloadFiles, sweep_unpublished
 from narrows.spark.write_spec import WriteSpec
 
 
-class NarrowsSink(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "narrows_sink"
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return _SinkWriter(WriteSpec.from_option(self.options["spec"]))
-
-
-@dataclass
-class Written(WriterCommitMessage):
+@dataclass(frozen=True)
+class Written:
     """What one task wrote under temporary names, by target; nothing when it had no rows."""
 
     files: tuple[tuple[str, ...], ...] = ()
     dead_letters: tuple[tuple[str, ...], ...] = ()
-
-
-class _SinkWriter(DataSourceStreamArrowWriter):
-    def __init__(self, spec: WriteSpec) -> None:
-        self._spec = spec
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return write_task(self._spec, iterator)
-
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        publish_batch(self._spec, [m for m in messages if isinstance(m, Written)], batchId)
-
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        discard([m for m in messages if isinstance(m, Written)])
 
 
 def write_task(spec: WriteSpec, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -89,7 +61,7 @@ def publish_batch(spec: WriteSpec, written: Sequence[Written], batch: int) -> No
 
 
 WRITTEN = "written"
-"""The column in which tasks that are no sink's tell what they wrote."""
+"""The column in which tasks tell what they wrote."""
 WRITTEN_SCHEMA = f"{WRITTEN} BINARY"
 
 
@@ -98,8 +70,28 @@ def tell(written: Written) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)])], names=[WRITTEN])
 
 
-def told(values: Iterable[bytes]) -> list[Written]:
-    return [pickle.loads(value) for value in values]
+def written_by_tasks(rows: DataFrame, spec: WriteSpec) -> DataFrame:
+    """What tasks wrote of rows that are as the sinks take them."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield tell(write_task(spec, batches))
+
+    return rows.mapInArrow(write, WRITTEN_SCHEMA)
+
+
+def publish_written(told: DataFrame, spec: WriteSpec, batch: int) -> None:
+    """Has tasks write and tell what they wrote, and publishes it."""
+    try:
+        publish_batch(spec, [pickle.loads(row[WRITTEN]) for row in told.collect()], batch)
+    except BaseException:
+        sweep(spec)
+        raise
+
+
+def sweep(spec: WriteSpec) -> None:
+    """Removes what tasks of earlier batches wrote that was never published."""
+    for target in spec.targets:
+        sweep_unpublished(spec.pipeline, target)
 
 
 def discard(written: Sequence[Written]) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from narrows.catalog.objects import Pipeline
 from narrows.catalog.options import TAKES_ROWS, parse_duration
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, DataSink, Distinct, Node
+from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct, Node
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -22,42 +23,52 @@ from narrows.physical.nodes import (
 )
 from narrows.planner import Plan
 from narrows.spark.clock import say_end
-from narrows.spark.closed_windows import Streamed, streamed, write_closed
-from narrows.spark.closing import ClosedMark, checkpoint_watermark, closing_run, run_time
+from narrows.spark.closed_windows import Streamed, streamed
+from narrows.spark.closing import ClosedMark, closing_run, run_time
 from narrows.spark.compile import OpenSource
-from narrows.spark.copying import NarrowsCopy
 from narrows.spark.event_time import RunTime
+from narrows.spark.feed import FedQuery, Feed, Query
+from narrows.spark.query_settings import query_settings
+from narrows.spark.read_spec import ReadSpec
 from narrows.spark.reader import read_spec
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
-from narrows.spark.sink import NarrowsSink
-from narrows.spark.state_store import state_store
+from narrows.spark.sink import publish_written, sweep, written_by_tasks
+from narrows.spark.sink_frame import parts_of, reads_only, rows_of, sink_frame
+from narrows.spark.turn_source import copy_turns
+from narrows.spark.watermark import has_batches
 from narrows.spark.windows import windows_of
-from narrows.spark.write_spec import (
-    SinkTarget,
-    WriteSpec,
-    parts_of,
-    reads_only,
-    rows_of,
-    sink_frame,
-)
+from narrows.spark.write_spec import SinkTarget, WriteSpec
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How long a query runs, and how often it looks for something to read."""
+
+    once: bool
+    """Only what is there now."""
+    trigger: str = ""
+    closes: bool = False
+    """When the input has ended, all windows that are open close."""
+
+
 def prepare(
     session: Session, pipeline: Pipeline, *, once: bool, trigger: str, close_windows: bool
-) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], StreamingQuery]]:
+) -> tuple[Pipeline, Plan, SharedQuery | Callable[[], Query]]:
     """Plans and compiles a pipeline; nothing runs yet, so a problem in one starts none."""
     plan = session.catalog.plan_pipeline(pipeline.name, pruning=session.pruning)
     session.state.claim(pipeline.name, plan.physical)
+    closes = once and close_windows and bool(windows_of(plan.physical))
+    pace = Pace(once, trigger, closes)
 
-    def start(stream: Streamed) -> StreamingQuery:
-        return _start(session, pipeline, plan, stream, once=once, trigger=trigger)
+    def start(stream: Streamed) -> Query:
+        feeds = [Feed(read) for read in _files_read(session, pipeline, plan)]
+        return _start(session, pipeline, plan, stream, feeds, pace)
 
     if reads_shared(plan):
-        closes = once and close_windows
         query = shared_query(
             session,
             pipeline.name,
@@ -70,12 +81,8 @@ def prepare(
         )
         return pipeline, plan, query
     reader = reads_only(plan)
-    if reader is not None and not reader.source.bounded and reader.source.connector == "file":
-        return (
-            pipeline,
-            plan,
-            partial(_start_copying, session, pipeline, plan, reader, once, trigger),
-        )
+    if reader is not None and reader.source.is_file_stream:
+        return pipeline, plan, partial(_start_copying, session, pipeline, plan, reader, pace)
     stream = _streamed(session, pipeline, plan)
     if not stream.frame.isStreaming:
         raise fail(
@@ -107,7 +114,7 @@ def _streamed(
 
 def closing_step(
     session: Session, pipeline: Pipeline, plan: Plan, open_shared: OpenSource | None = None
-) -> Callable[[StreamingQuery], StreamingQuery | None] | None:
+) -> Callable[[Query], Query | None] | None:
     """What a bounded run does at the end of its input; None when it has no windows."""
     root = rows_of(plan.physical)
     if not windows_of(root):
@@ -115,9 +122,10 @@ def closing_step(
     checkpoint, clock = session.state.checkpoint(pipeline.name), session.state.clock(pipeline.name)
     mark = ClosedMark(session.state.closed_mark(pipeline.name), checkpoint)
 
-    def close(ended: StreamingQuery) -> StreamingQuery | None:
+    def close(ended: Query) -> Query | None:
         nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
-        if nothing_came and (mark.holds or not checkpoint_watermark(checkpoint)):
+        closed = mark.holds or not has_batches(checkpoint)
+        if closed if nothing_came else _knows_its_end(plan):
             mark.keep()
             return None
         last = closing_run(root, checkpoint, clock)
@@ -125,9 +133,25 @@ def closing_step(
         mark.set(last.closes)
         say_end(clock, last.closes)
         stream = _streamed(session, pipeline, plan, open_shared, closing=last)
-        return _start(session, pipeline, plan, stream, once=True, trigger="")
+        return _start(session, pipeline, plan, stream, (), Pace(once=True))
 
     return close
+
+
+def _knows_its_end(plan: Plan) -> bool:
+    """Do the readers of a pipeline say the end of a bounded run, and so close its windows?"""
+    nodes = [node for node in topological(plan.physical) if isinstance(node, Decoded)]
+    sources = [node.source for node in nodes if not node.source.bounded]
+    return len(sources) == 1 and sources[0].is_file_stream
+
+
+def _files_read(session: Session, pipeline: Pipeline, plan: Plan) -> list[ReadSpec]:
+    """The streams of files that a pipeline reads by itself."""
+    return [
+        session.placed_for(node, read_spec(node), pipeline.name)
+        for node in topological(plan.physical)
+        if isinstance(node, PhysicalReader) and node.source.is_file_stream
+    ]
 
 
 def _start(
@@ -135,37 +159,45 @@ def _start(
     pipeline: Pipeline,
     plan: Plan,
     stream: Streamed,
-    *,
-    once: bool,
-    trigger: str,
-) -> StreamingQuery:
+    feeds: Sequence[Feed],
+    pace: Pace,
+) -> Query:
     spec, finish = write_spec(session, pipeline, plan), stream.finish
-    mode = _output_mode(plan.physical) if finish is None else "append"
-    if finish is None and mode == "append":
-        frame = sink_frame(plan, stream.frame)
-        writer = frame.writeStream.format(NarrowsSink.name()).option("spec", spec.to_option())
+    if finish is None:
+        told = written_by_tasks(sink_frame(plan, stream.frame), spec)
+        writer = _publishing(told, spec, mode=_output_mode(plan.physical))
     else:
-        # What changed since the last batch is no append, which is all that a data source takes.
-        write = write_closed(lambda rows: sink_frame(plan, finish(rows) if finish else rows), spec)
-        writer = stream.frame.writeStream.foreachBatch(write)
-    return _begin(session, pipeline, plan, writer.outputMode(mode), once, trigger)
+
+        def told_of(closed: DataFrame) -> DataFrame:
+            return written_by_tasks(sink_frame(plan, finish(closed)), spec)
+
+        writer = _publishing(stream.frame, spec, told_of)
+    return _begin(session, pipeline, plan, writer, feeds, pace)
 
 
 def _start_copying(
-    session: Session,
-    pipeline: Pipeline,
-    plan: Plan,
-    reader: PhysicalReader,
-    once: bool,
-    trigger: str,
-) -> StreamingQuery:
-    """A pipeline that computes nothing: its readers write, see `copying`."""
+    session: Session, pipeline: Pipeline, plan: Plan, reader: PhysicalReader, pace: Pace
+) -> Query:
+    """A pipeline that computes nothing: its readers write."""
     read = session.placed_for(reader, read_spec(reader), pipeline.name)
-    write = write_spec(session, pipeline, plan).to_option()
-    rows = session.spark.readStream.format(NarrowsCopy.name())
-    frame = rows.option("spec", read.to_option()).option("write", write).load()
-    writer = frame.writeStream.format(NarrowsCopy.name()).option("write", write)
-    return _begin(session, pipeline, plan, writer, once, trigger)
+    spec = write_spec(session, pipeline, plan)
+    writer = _publishing(copy_turns(session.spark, read, spec), spec)
+    return _begin(session, pipeline, plan, writer, [Feed(read)], pace)
+
+
+def _publishing(
+    rows: DataFrame,
+    spec: WriteSpec,
+    told_of: Callable[[DataFrame], DataFrame] | None = None,
+    mode: str = "append",
+) -> DataStreamWriter:
+    """Publishes what tasks wrote. That is what the rows tell, or what is made of each batch."""
+    sweep(spec)
+
+    def publish(batch: DataFrame, number: int) -> None:
+        publish_written(batch if told_of is None else told_of(batch), spec, number)
+
+    return rows.writeStream.foreachBatch(publish).outputMode(mode)
 
 
 def _begin(
@@ -173,15 +205,22 @@ def _begin(
     pipeline: Pipeline,
     plan: Plan,
     writer: DataStreamWriter,
-    once: bool,
-    trigger: str,
-) -> StreamingQuery:
+    feeds: Sequence[Feed],
+    pace: Pace,
+) -> Query:
     checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
     writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
-    every = _gathering_time(plan.physical) or trigger
-    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
-    with state_store(session.spark, plan.physical):
-        return writer.start()
+    every = _gathering_time(plan.physical) or pace.trigger
+    if pace.once:
+        writer = writer.trigger(availableNow=True)
+        for feed in feeds:
+            feed.take_all(ends=pace.closes and _knows_its_end(plan))
+    else:
+        writer = writer.trigger(processingTime=every)
+    closes_later = pace.closes and not _knows_its_end(plan)
+    with query_settings(session.spark, plan.physical, closes_later=closes_later):
+        query = writer.start()
+    return query if pace.once or not feeds else FedQuery(query, feeds, parse_duration(every) or 0)
 
 
 def write_spec(session: Session, pipeline: Pipeline, plan: Plan) -> WriteSpec:

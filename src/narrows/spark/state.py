@@ -3,7 +3,7 @@
 lock                              held while pipelines run: one process at a time
 pipelines/<pipeline>.json         what the checkpoint was made for
 checkpoints/<pipeline>/           Spark's
-files/<pipeline>/<relation>/      which files a stream has taken
+files/<pipeline>/<relation>/      which files a stream has taken, and whose turn it is
 clocks/<pipeline>/                when the input of a bounded run had ended
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
@@ -107,11 +107,12 @@ class StateFolder:
         shared = any(source.endswith(_SHARED) for source in before.get("sources", ()))
         if before and (shared or self.checkpoint(pipeline).exists()):
             for part, what in _PARTS.items():
-                if before.get(part) != now[part]:
+                was = before.get(part, [])
+                if was != now[part]:
                     raise fail(
                         Code.CHECKPOINT_MISMATCH,
                         f"the checkpoint of pipeline `{pipeline}` does not fit: {what} changed,"
-                        f" from {before.get(part)} to {now[part]}",
+                        f" from {was} to {now[part]}",
                         hint="give the changed pipeline another name, or forget what the old one"
                         f" has done: `narrows reset {pipeline}`",
                     )
@@ -145,7 +146,11 @@ class StateFolder:
 
 
 _SHARED = ", shared)"
-_PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
+_PARTS = {
+    "sources": "what it reads",
+    "offsets": "how its place in a stream of files is kept",
+    "state": "what it remembers between rows",
+}
 
 
 def _fingerprint(plan: Node) -> dict[str, list[str]]:
@@ -153,13 +158,15 @@ def _fingerprint(plan: Node) -> dict[str, list[str]]:
 
     Filters and projections may change freely: a stateless pipeline goes on where it left off.
     """
-    sources, state = [], []
+    sources, offsets, state = [], [], []
     for node in topological(plan):
         if isinstance(node, Decoded):
             path = node.source.options.get("path", "")
             kind = _SHARED if node.source.shared else ")"
             sources.append(f"{node.source.name} ({node.source.format}, {path}{kind}")
+            if node.source.is_file_stream:
+                offsets.append(f"{node.source.name} by turns")
         elif isinstance(node, _STATEFUL):
             parts = [f"{key}={value}" for key, value in node.info().items()]
             state.append(f"{node.operator} {', '.join(parts)}".strip())
-    return {"sources": sources, "state": state}
+    return {"sources": sources, "offsets": offsets, "state": state}

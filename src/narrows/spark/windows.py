@@ -25,6 +25,7 @@ from narrows.schema import TIMESTAMP
 from narrows.spark.clock import ClockSpec
 from narrows.spark.event_time import RunTime, constant_key, stamped, watermarked, with_clock
 from narrows.spark.frame import Frame, column_name
+from narrows.spark.input_end import InputEnd
 from narrows.spark.row_windows import cut_by_rows
 from narrows.spark.sql_text import Typed, quote
 from narrows.sql.functions.registry import WindowKind
@@ -57,8 +58,11 @@ def hidden_below(plan: Node) -> set[Node]:
 # --- time -----------------------------------------------------------------------------------------
 
 
-def with_time(frame: Frame, node: Decoded, window: WindowSpec | None, time: RunTime) -> Frame:
+def with_time(
+    frame: Frame, node: Decoded, window: WindowSpec | None, time: RunTime, end: InputEnd | None
+) -> Frame:
     """The rows of a source with their time, and in a stream with the watermark that follows it."""
+    said = None if end is None else end.column
     source, relation = node.source, node.relation.id
     if window is None and (source.eventtime is None or "watermark" not in source.options):
         return frame
@@ -76,13 +80,13 @@ def with_time(frame: Frame, node: Decoded, window: WindowSpec | None, time: RunT
     if window.goes_by_time:
         period = None if source.eventtime is not None else window.period
         delay = source.watermark if source.eventtime is not None else "0 seconds"
-        data = with_clock(data, stamp, delay, _clock(period, delay, time))
+        data = with_clock(data, stamp, delay, _clock(period, delay, time), said)
         return replace(frame.with_rows(data), stamp=stamp, clock=stamp)
     # Rows cut these windows, so the only time that matters is the end of the input. All rows have
     # the time right behind the watermark and leave it where it is; the clock moves it, at the end.
     clock, delay = f"clock{relation}", "1 millisecond"
     data = data.withColumn(clock, F.timestamp_millis(F.lit(time.watermark + 1)))
-    data = with_clock(data, clock, delay, _clock(None, delay, time))
+    data = with_clock(data, clock, delay, _clock(None, delay, time), said)
     return replace(frame.with_rows(data), stamp=stamp, clock=clock)
 
 

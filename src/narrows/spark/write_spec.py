@@ -1,34 +1,14 @@
-"""What a sink's tasks must know: made by the planner on the driver, carried to them as an option.
+"""What a sink's tasks must know: made by the planner on the driver, carried to them.
 
-The data frame that goes into a sink has a column for every computed field (`o0`, `o1`, ...) and,
-behind those, the fragments that readers have encoded. How a row is put together from them stands in
-each target's `parts`.
+How it is made, and the data frame that goes into a sink, stand in `sink_frame.py`: nothing of the
+planner is loaded into the workers.
 """
 
 from __future__ import annotations
 
-import base64
-import pickle
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
-
 from narrows.codecs.fragment import Fragment, OptionItems
-from narrows.errors import InternalError
-from narrows.logical.nodes import DataSink, Node, Tail
-from narrows.logical.walk import topological
-from narrows.physical.by_index_projection_into_encoder_rewrite import fragments_of
-from narrows.physical.nodes import (
-    PhysicalBatch,
-    PhysicalEncoder,
-    PhysicalProject,
-    PhysicalReader,
-)
-from narrows.planner import Plan
-from narrows.spark.frame import fragment_name
 
 
 @dataclass(frozen=True)
@@ -59,102 +39,3 @@ class SinkTarget:
 class WriteSpec:
     pipeline: str
     targets: tuple[SinkTarget, ...]
-
-    def to_option(self) -> str:
-        return base64.b64encode(pickle.dumps(self)).decode("ascii")
-
-    @staticmethod
-    def from_option(text: str) -> WriteSpec:
-        spec = pickle.loads(base64.b64decode(text))
-        if not isinstance(spec, WriteSpec):
-            raise InternalError("the option `spec` holds no write specification")
-        return spec
-
-
-# --- the data frame of a sink ---------------------------------------------------------------------
-
-
-def sink_frame(plan: Plan, frame: DataFrame) -> DataFrame:
-    """The rows of a pipeline as its sinks take them."""
-    count = len(_computed(rows_of(plan.physical)))
-    names = [*(f"o{place}" for place in range(count)), *frame.columns[count:]]
-    return as_encodable(frame.toDF(*names))
-
-
-def as_encodable(frame: DataFrame) -> DataFrame:
-    """The data frame with text in place of what no encoder takes."""
-    columns = []
-    for field in frame.schema:
-        encodable = _encodable(field.dataType)
-        column = F.col(field.name)
-        same = encodable == field.dataType
-        columns.append(column if same else column.cast(encodable).alias(field.name))
-    return frame.select(*columns)
-
-
-def _encodable(kind: T.DataType) -> T.DataType:
-    """The type itself, or what stands for it where Arrow or the encoders have no such type."""
-    match kind:
-        case T.ArrayType():
-            return T.ArrayType(_encodable(kind.elementType), kind.containsNull)
-        case T.MapType():
-            key, value = _encodable(kind.keyType), _encodable(kind.valueType)
-            return T.MapType(key, value, kind.valueContainsNull)
-        case T.StructType():
-            members = [T.StructField(m.name, _encodable(m.dataType), m.nullable) for m in kind]
-            return T.StructType(members)
-        case _:
-            return T.StringType() if isinstance(kind, _WRITTEN_AS_TEXT) else kind
-
-
-_WRITTEN_AS_TEXT = (
-    T.DayTimeIntervalType,
-    T.YearMonthIntervalType,
-    T.CalendarIntervalType,
-    T.TimeType,
-    T.VariantType,
-)
-
-
-# --- how a target puts rows together --------------------------------------------------------------
-
-
-def rows_of(plan: Node) -> Node:
-    """The node whose rows the sinks write: what is below batches, encoders and sinks."""
-    node = plan
-    while isinstance(node, (Tail, DataSink, PhysicalEncoder, PhysicalBatch)):
-        node = node.children[0]
-    return node
-
-
-def reads_only(plan: Plan) -> PhysicalReader | None:
-    """The reader of a plan that leaves everything to it: which rows there are, and all fields."""
-    rows = rows_of(plan.physical)
-    delays_all = isinstance(rows, PhysicalProject) and rows.delayed and not rows.computed
-    reader = rows.children[0] if delays_all else None
-    return reader if isinstance(reader, PhysicalReader) else None
-
-
-def parts_of(sink: DataSink) -> tuple[Part, ...]:
-    """The parts of a row, in the order of the select list."""
-    rows = rows_of(sink)
-    parts = {ordinal: Part(f"o{place}", name) for place, (ordinal, name) in _computed(rows)}
-    if isinstance(sink.child, PhysicalEncoder):
-        parts |= _fragments(rows, sink.child)
-    return tuple(part for _, part in sorted(parts.items()))
-
-
-def _computed(rows: Node) -> list[tuple[int, tuple[int, str]]]:
-    """The computed columns: their places in the data frame, their ordinals and names."""
-    delayed = rows.delayed if isinstance(rows, PhysicalProject) else frozenset()
-    kept = [(o, column.name) for o, column in enumerate(rows.outputs) if o not in delayed]
-    return list(enumerate(kept))
-
-
-def _fragments(rows: Node, encoder: PhysicalEncoder) -> Iterator[tuple[int, Part]]:
-    """The fragments of an encoder, by the ordinal of their first field."""
-    sources = {n.relation.id: n for n in topological(rows) if isinstance(n, PhysicalReader)}
-    for first, fragment in fragments_of(encoder.sink, encoder.by_index_projection):
-        relation = first.column.id.relation
-        place = sources[relation].encodes.index(fragment)
-        yield first.ordinal, Part(fragment_name(relation, place), fragment=fragment)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-
-from sqlglot import exp
+from typing import TYPE_CHECKING
 
 from narrows.errors import Span
 from narrows.schema import Struct
 from narrows.sql.scope import Name
+
+if TYPE_CHECKING:  # else every worker would load the SQL parser, for the sake of options
+    from sqlglot import exp
 
 OptionValue = str | int | float | bool
 

@@ -168,3 +168,12 @@ def test_a_log_that_is_behind_its_checkpoint_is_found(tmp_path: Path) -> None:
     log.admit(files(1))
     with pytest.raises(NarrowsError, match="ends at entry 0, but the checkpoint has come to entry"):
         log.entries(-1, 3)
+
+
+def test_one_entry_is_read_without_the_others(tmp_path: Path) -> None:
+    log = FileLog(tmp_path, fanout=3)
+    for number in range(7):
+        log.admit(files(number))
+    assert [FileLog(tmp_path).entry(number) for number in range(7)] == [files(n) for n in range(7)]
+    with pytest.raises(NarrowsError, match="ends at entry 6, but the checkpoint has come to entry"):
+        FileLog(tmp_path).entry(7)

@@ -1,4 +1,4 @@
-"""Which state store a query needs: functions and windows that remember rows need RocksDB."""
+"""Settings of single queries: which state store they need, and whether they end by themselves."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from narrows.physical.incremental import CUT_BY_SPARK
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
+_BATCHES_WITHOUT_ROWS = "spark.sql.streaming.noDataMicroBatches.enabled"
+
 
 def remembers_rows(plan: Node) -> bool:
     """Does the plan need `transformWithState`?"""
@@ -25,18 +27,21 @@ def remembers_rows(plan: Node) -> bool:
 
 
 @contextmanager
-def state_store(spark: SparkSession, plan: Node) -> Iterator[None]:
-    """The state store that the plan needs, for a query that is started in this block.
+def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> Iterator[None]:
+    """What the plan needs, for a query that is started in this block.
 
     Queries keep the settings they were started with, and a checkpoint keeps its store; so others,
-    and the user's own, are left alone.
+    and the user's own, are left alone. `closes_later`: another query will close all windows, so
+    this one need not go through its state once more for those that are over.
     """
-    if not remembers_rows(plan):
-        yield
-        return
-    before = spark.conf.get(_PROVIDER)
-    spark.conf.set(_PROVIDER, _ROCKSDB)
+    wanted = {_BATCHES_WITHOUT_ROWS: "false" if closes_later else "true"}
+    if remembers_rows(plan):  # that takes RocksDB
+        wanted[_PROVIDER] = _ROCKSDB
+    before = {key: str(spark.conf.get(key)) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
     try:
         yield
     finally:
-        spark.conf.set(_PROVIDER, str(before))
+        for key, value in before.items():
+            spark.conf.set(key, value)

@@ -1,0 +1,108 @@
+"""Streams of files, turn by turn: restarts with other settings, failures, what is left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import narrows
+from narrows.spark.compile import read_spec
+from narrows.spark.feed import Feed
+from narrows.spark.sink_frame import reads_only
+
+STATE = "state [of] {all}"
+"""A folder whose name Spark would take for a pattern."""
+
+
+def _connect(spark: SparkSession, folder: Path) -> narrows.Session:
+    session = narrows.connect(spark, state=folder / STATE)
+    session.execute(
+        f"""
+        CREATE STREAM s (a BIGINT) WITH (connector = 'file', path = '{folder}/in');
+        CREATE SINK out WITH (connector = 'file', path = '{folder}/out');
+        CREATE PIPELINE p INTO out AS SELECT a FROM s;
+        """
+    )
+    return session
+
+
+@pytest.fixture
+def session(spark: SparkSession, tmp_path: Path) -> Iterator[narrows.Session]:
+    (tmp_path / "in").mkdir()
+    made = _connect(spark, tmp_path)
+    yield made
+    made.close()
+
+
+def _put(folder: Path, *numbers: int) -> None:
+    for number in numbers:
+        (folder / "in" / f"{number}.json").write_text(json.dumps({"a": number}) + "\n", "utf-8")
+
+
+def _output(folder: Path) -> list[int]:
+    files = sorted((folder / "out").glob("[!.]*.json"))
+    return sorted(json.loads(line)["a"] for f in files for line in f.read_text().splitlines())
+
+
+def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
+    session: narrows.Session, spark: SparkSession, tmp_path: Path
+) -> None:
+    _put(tmp_path, *range(7))
+    reader = reads_only(session.catalog.plan_pipeline("p"))
+    assert reader is not None
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    try:
+        read = session.placed_for(reader, read_spec(reader), "p")
+        Feed(read).take_all()
+        (tmp_path / STATE / "files/p/0/turns/000000000000.turn").unlink()
+        _put(tmp_path, 7, 8)
+        Feed(read).take_all()  # gives the turn that got lost, too
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
+        session.start("p", once=True).await_done(timeout=120)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    assert _output(tmp_path) == list(range(9))
+    assert len({path.name.split("-")[1] for path in (tmp_path / "out").glob("*.json")}) == 2
+
+
+def test_a_running_pipeline_fails_when_its_files_cannot_be_taken(
+    session: narrows.Session, tmp_path: Path
+) -> None:
+    _put(tmp_path, 1)
+    log = tmp_path / STATE / "files" / "p" / "0"
+    log.mkdir(parents=True)
+    (log / "000000000000-000000000000.files").write_text("damaged")
+    with pytest.raises(narrows.NarrowsError, match="log of files taken is damaged"):
+        session.start("p", once=True)
+    (log / "000000000000-000000000000.files").unlink()
+    run = session.start("p", trigger="100 milliseconds")
+    (log / "000000000007-000000000007.files").write_text("damaged")
+    with pytest.raises(narrows.NarrowsError, match="log of files taken is damaged"):
+        run.await_done(timeout=60)
+    assert run.status == {"p": "failed"}
+
+
+def test_what_was_never_published_is_removed(session: narrows.Session, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for name in (".p-1.writing", ".other-1.writing"):
+        (tmp_path / "out" / name).write_text("left by a crash")
+    session.start("p", once=True).await_done(timeout=120)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".other-1.writing"]
+
+
+def test_a_checkpoint_of_before_there_were_turns_is_explained(
+    session: narrows.Session, tmp_path: Path
+) -> None:
+    _put(tmp_path, 1)
+    session.start("p", once=True).await_done(timeout=120)
+    record = tmp_path / STATE / "pipelines" / "p.json"
+    known = json.loads(record.read_text())
+    del known["offsets"]
+    record.write_text(json.dumps(known))
+    with pytest.raises(narrows.NarrowsError, match="how its place in a stream of files is kept"):
+        session.start("p", once=True)
