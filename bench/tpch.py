@@ -1,6 +1,6 @@
 """The 22 queries of TPC-H over NDJSON: Narrows against Spark's own JSON reader, on the same files.
 
-    python bench/tpch.py [--scale 0.1] [--repeats 3] [--queries q1,q6]
+    python bench/tpch.py [--scale 1] [--repeats 2] [--queries q1,q6]
 
 Both sides run in one Spark session, in turns, and their answers are compared. Spark is told the
 schema, so it need not infer it. The figures are ratios: seconds depend on the machine.
@@ -21,8 +21,8 @@ import tpch_data
 
 
 def main() -> None:
-    options = report.options(__doc__, scale=0.1, repeats=3, queries="").parse_args()
-    data = Path(tempfile.gettempdir()) / "narrows-tpch"
+    options = report.options(__doc__, scale=1.0, repeats=2, queries="").parse_args()
+    data = Path(tempfile.gettempdir()) / f"narrows-tpch-{options.scale}"
     chosen = options.queries.split(",") if options.queries else list(tpch_data.queries())
     with tempfile.TemporaryDirectory() as state, narrows.connect(state=state) as session:
         size = tpch_data.write(session.spark, data, options.scale)
