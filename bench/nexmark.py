@@ -1,6 +1,6 @@
 """Queries in the manner of NEXMark, against the same logic written by hand in PySpark.
 
-    python bench/nexmark.py [--events 500000] [--repeats 3] [--queries filter,tumbling]
+    python bench/nexmark.py [--events 1000000] [--repeats 3] [--queries filter,tumbling]
 
 People, auctions and bids come as nested JSON in one stream; the generator is ours. The other side
 is what people write: `from_json` with the full schema, then the DataFrame API. Both run as
@@ -199,7 +199,7 @@ QUERIES = (
 
 
 def main() -> None:
-    options = report.options(__doc__, events=500_000, repeats=3, queries="").parse_args()
+    options = report.options(__doc__, events=1_000_000, repeats=3, queries="").parse_args()
     wanted = [name.strip() for name in options.queries.split(",") if name.strip()]
     queries = [q for q in QUERIES if not wanted or any(q.name.startswith(w) for w in wanted)]
     with tempfile.TemporaryDirectory(prefix="narrows-nexmark-") as temporary:

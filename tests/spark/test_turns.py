@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalReader
 from narrows.spark.compile import read_spec
 from narrows.spark.feed import Feed
 from narrows.spark.sink_frame import reads_only
@@ -68,6 +70,27 @@ def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
         spark.conf.set("spark.sql.shuffle.partitions", str(before))
     assert _output(tmp_path) == list(range(9))
     assert len({path.name.split("-")[1] for path in (tmp_path / "out").glob("*.json")}) == 2
+
+
+def test_an_end_that_a_crash_left_unread_is_taken_back(
+    session: narrows.Session, tmp_path: Path
+) -> None:
+    session.execute(
+        f"""
+        CREATE STREAM t (a BIGINT) WITH (connector = 'file', path = '{tmp_path}/in',
+          eventtime = 'a', eventtime_unit = 's');
+        CREATE PIPELINE w INTO out AS SELECT sum(a) AS a FROM t GROUP BY tumblingwindow('ss', 100);
+        """
+    )
+    _put(tmp_path, 1, 2)
+    nodes = topological(session.catalog.plan_pipeline("w").physical)
+    (reader,) = [node for node in nodes if isinstance(node, PhysicalReader)]
+    Feed(session.placed_for(reader, read_spec(reader), "w")).take_all(ends=True)
+    session.start("w", once=True, close_windows=False).await_done(timeout=120)
+    assert _output(tmp_path) == [], "the window is open for the rows of a later run"
+    _put(tmp_path, 3)
+    session.start("w", once=True).await_done(timeout=120)
+    assert _output(tmp_path) == [6]
 
 
 def test_a_running_pipeline_fails_when_its_files_cannot_be_taken(
