@@ -5,6 +5,7 @@
 
 pub mod decode;
 pub mod encode;
+pub mod files;
 pub mod json;
 pub mod lines;
 #[cfg(feature = "python")]

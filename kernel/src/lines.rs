@@ -10,6 +10,11 @@ impl<'a> Lines<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         Lines { bytes, place: 0 }
     }
+
+    /// How many bytes have been gone through.
+    pub fn gone(&self) -> usize {
+        self.place.min(self.bytes.len())
+    }
 }
 
 impl<'a> Iterator for Lines<'a> {

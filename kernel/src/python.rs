@@ -1,23 +1,25 @@
 //! The module `narrows_kernel`, as Python sees it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::{Array, StructArray};
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyEOFError, PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 
 use crate::decode::columns::Kind;
 use crate::decode::members::Members;
 use crate::decode::program::{Place, Program, Read, Shape};
 use crate::decode::{Decoded, Failure};
+use crate::files::Unreadable;
 use crate::lines::Lines;
 use crate::transcode::program::{Form, Fragment, Text, Transcoding};
 
 /// Changes when what Python hands over, or gets back, changes.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 
 #[pymodule]
 fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,6 +27,7 @@ fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Decoder>()?;
     module.add_class::<Batch>()?;
+    module.add_class::<LineReader>()?;
     module.add_class::<crate::python_encode::Texts>()?;
     module.add_function(wrap_pyfunction!(crate::python_encode::encode, module)?)
 }
@@ -66,8 +69,24 @@ impl Decoder {
     /// Decodes payloads, each of them bytes.
     fn decode(&mut self, py: Python<'_>, payloads: Vec<PyBackedBytes>) -> PyResult<Batch> {
         let inner = &mut self.inner;
-        let decoded = py.detach(|| guarded(|| inner.decode(payloads.iter().map(|p| &**p))))?;
-        Ok(Batch::new(decoded, Vec::new()))
+        let payloads = payloads.iter().map(|payload| &**payload);
+        let decoded = py.detach(|| guarded(|| Ok(inner.decode(payloads)?)))?;
+        Ok(Batch::new(decoded))
+    }
+
+    /// Decodes the next lines of a reader: about so many bytes, at most so many payloads. No
+    /// payloads mean that there are no more lines.
+    fn decode_file(
+        &mut self,
+        py: Python<'_>,
+        reader: &mut LineReader,
+        bytes: u64,
+        payloads: usize,
+    ) -> PyResult<Batch> {
+        let (decoder, reader) = (&mut self.inner, &mut reader.inner);
+        let (decoded, left) =
+            py.detach(|| guarded(|| decode_file(decoder, reader, bytes, payloads)))?;
+        Ok(Batch { left_payloads: left, ..Batch::new(decoded) })
     }
 
     /// Decodes the lines in pieces of files: bytes, and from where to where the piece goes.
@@ -84,11 +103,76 @@ impl Decoder {
         let inner = &mut self.inner;
         py.detach(|| {
             let lines = || parts.iter().flat_map(|part| Lines::new(part).map(|(_, line)| line));
-            let decoded = guarded(|| inner.decode(lines()))?;
-            let left = left_lines(&parts, &decoded.left);
-            Ok(Batch::new(decoded, left))
+            let decoded = guarded(|| Ok(inner.decode(lines())?))?;
+            let left_lines = left_lines(&parts, &decoded.left);
+            Ok(Batch { left_lines, ..Batch::new(decoded) })
         })
     }
+}
+
+/// Reads lines of a range of a file: the path, and from where to where the range goes.
+#[pyclass]
+struct LineReader {
+    inner: crate::files::LineReader,
+}
+
+#[pymethods]
+impl LineReader {
+    #[new]
+    fn new(path: PathBuf, start: u64, end: u64) -> PyResult<Self> {
+        let inner = crate::files::LineReader::open(&path, start, end)?;
+        Ok(LineReader { inner })
+    }
+
+    /// Where in the file the next line begins.
+    #[getter]
+    fn offset(&self) -> u64 {
+        self.inner.offset()
+    }
+}
+
+impl From<Unreadable> for PyErr {
+    fn from(unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Io(error) => error.into(),
+            Unreadable::Shrunk => PyEOFError::new_err("the file is shorter than the range"),
+        }
+    }
+}
+
+/// A payload that is left: position, where in the file it begins, and itself.
+type LeftPayload = (usize, u64, Vec<u8>);
+
+/// Decodes lines until there are enough bytes or payloads, or no more lines. (Blank ones are no
+/// payloads, and a batch without payloads means the end.)
+fn decode_file(
+    decoder: &mut crate::decode::Decoder,
+    reader: &mut crate::files::LineReader,
+    bytes: u64,
+    payloads: usize,
+) -> PyResult<(Decoded, Vec<LeftPayload>)> {
+    let start = reader.offset();
+    let mut left = Vec::new();
+    let mut count = 0;
+    decoder.begin();
+    while count < payloads && (count == 0 || reader.offset() - start < bytes) {
+        let (offset, lines) = reader.lines()?;
+        let mut lines = Lines::new(lines);
+        if lines.bytes.is_empty() {
+            break;
+        }
+        while count < payloads
+            && let Some((place, line)) = lines.next()
+        {
+            if !decoder.add(line)? {
+                left.push((count, offset + place as u64, line.to_vec()));
+            }
+            count += 1;
+        }
+        let gone = lines.gone();
+        reader.consume(gone);
+    }
+    Ok((decoder.finish()?, left))
 }
 
 /// Where the lines at some positions are: position, piece, start and end in it.
@@ -109,14 +193,19 @@ fn left_lines(parts: &[&[u8]], positions: &[usize]) -> Vec<LeftLine> {
     found
 }
 
-/// No input should make the kernel panic; if one does, Python gets an exception and goes on.
-fn guarded(decode: impl FnOnce() -> Result<Decoded, Failure>) -> PyResult<Decoded> {
-    match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(Ok(decoded)) => Ok(decoded),
-        Ok(Err(Failure::TooMuch)) => Err(PyOverflowError::new_err("more than a batch can hold")),
-        Ok(Err(Failure::Arrow(error))) => Err(PyRuntimeError::new_err(error.to_string())),
-        Err(_) => Err(PyRuntimeError::new_err("the kernel panicked")),
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::TooMuch => PyOverflowError::new_err("more than a batch can hold"),
+            Failure::Arrow(error) => PyRuntimeError::new_err(error.to_string()),
+        }
     }
+}
+
+/// No input should make the kernel panic; if one does, Python gets an exception and goes on.
+fn guarded<T>(decode: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let panicked = || PyRuntimeError::new_err("the kernel panicked");
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(panicked()))
 }
 
 /// What was made of some payloads; an Arrow array of structs, too, one for each row.
@@ -133,19 +222,21 @@ struct Batch {
     left: Vec<usize>,
     #[pyo3(get)]
     left_lines: Vec<LeftLine>,
+    left_payloads: Vec<LeftPayload>,
     #[pyo3(get)]
     unusual: Vec<(usize, usize)>,
 }
 
 impl Batch {
-    fn new(decoded: Decoded, left_lines: Vec<LeftLine>) -> Self {
+    fn new(decoded: Decoded) -> Self {
         Batch {
             columns: decoded.columns,
             rows: decoded.rows,
             payloads: decoded.payloads,
             mistyped: decoded.mistyped,
             left: decoded.left,
-            left_lines,
+            left_lines: Vec::new(),
+            left_payloads: Vec::new(),
             unusual: decoded.unusual,
         }
     }
@@ -153,6 +244,13 @@ impl Batch {
 
 #[pymethods]
 impl Batch {
+    /// Payloads of a file that are left: position, where in the file each begins, and itself.
+    #[getter]
+    fn left_payloads<'py>(&self, py: Python<'py>) -> Vec<(usize, u64, Bound<'py, PyBytes>)> {
+        let left = self.left_payloads.iter();
+        left.map(|(position, offset, line)| (*position, *offset, PyBytes::new(py, line))).collect()
+    }
+
     /// The Arrow PyCapsule interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(

@@ -52,6 +52,9 @@ pub struct Decoder {
     state: State,
     scan: Scan,
     rows: usize,
+    payloads: usize,
+    left: Vec<usize>,
+    unusual: Vec<(usize, usize)>,
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -60,51 +63,72 @@ impl Decoder {
     pub fn new(program: Program) -> Result<Self, &'static str> {
         program.check()?;
         let state = State::new(&program);
-        Ok(Decoder { program, state, scan: Scan::default(), rows: 0 })
+        let (left, unusual) = (Vec::new(), Vec::new());
+        Ok(Decoder { program, state, scan: Scan::default(), rows: 0, payloads: 0, left, unusual })
     }
 
     pub fn decode<'a>(
         &mut self,
         payloads: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Decoded, Failure> {
-        self.rows = 0;
-        self.state.mistyped = 0;
-        let mut count = 0;
-        let mut left = Vec::new();
-        let mut unusual = Vec::new();
+        self.begin();
         for payload in payloads {
-            let position = count;
-            count += 1;
-            let mistyped = self.state.mistyped;
-            match self.payload(payload) {
-                Ok(1) => self.rows += 1,
-                Ok(rows) => {
-                    self.rows += rows;
-                    unusual.push((position, rows));
-                }
-                Err(stop) => {
-                    if let Stop::Batch = stop {
-                        self.rows = 0;
-                    }
-                    for column in &self.program.outputs {
-                        self.state.columns.truncate(*column, self.rows);
-                    }
-                    self.state.mistyped = mistyped;
-                    match stop {
-                        Stop::Batch => return Err(Failure::TooMuch),
-                        Stop::Payload => left.push(position),
-                    }
-                }
-            }
+            self.add(payload)?;
         }
+        self.finish()
+    }
+
+    /// Forgets what there may be of a batch.
+    pub fn begin(&mut self) {
+        self.forget(0);
+        self.state.mistyped = 0;
+        self.payloads = 0;
+        self.left.clear();
+        self.unusual.clear();
+    }
+
+    /// Adds a payload to the batch; was it decoded, or is it left?
+    #[inline]
+    pub fn add(&mut self, payload: &[u8]) -> Result<bool, Failure> {
+        let position = self.payloads;
+        self.payloads += 1;
+        let mistyped = self.state.mistyped;
+        match self.payload(payload) {
+            Ok(1) => self.rows += 1,
+            Ok(rows) => {
+                self.rows += rows;
+                self.unusual.push((position, rows));
+            }
+            Err(Stop::Payload) => {
+                self.forget(self.rows);
+                self.state.mistyped = mistyped;
+                self.left.push(position);
+                return Ok(false);
+            }
+            Err(Stop::Batch) => return Err(Failure::TooMuch),
+        }
+        Ok(true)
+    }
+
+    /// What has been made of the payloads since `begin`.
+    pub fn finish(&mut self) -> Result<Decoded, Failure> {
+        let rows = std::mem::take(&mut self.rows);
         Ok(Decoded {
-            columns: self.finish().map_err(Failure::Arrow)?,
-            rows: self.rows,
-            payloads: count,
+            columns: self.columns(rows).map_err(Failure::Arrow)?,
+            rows,
+            payloads: self.payloads,
             mistyped: self.state.mistyped,
-            left,
-            unusual,
+            left: std::mem::take(&mut self.left),
+            unusual: std::mem::take(&mut self.unusual),
         })
+    }
+
+    /// Forgets all rows after the first few, and what may be half made.
+    fn forget(&mut self, rows: usize) {
+        self.rows = rows;
+        for column in &self.program.outputs {
+            self.state.columns.truncate(*column, rows);
+        }
     }
 
     /// The number of rows that a payload made.
@@ -131,10 +155,10 @@ impl Decoder {
         Ok(rows)
     }
 
-    fn finish(&mut self) -> Result<StructArray, ArrowError> {
+    fn columns(&mut self, rows: usize) -> Result<StructArray, ArrowError> {
         let columns = &mut self.state.columns;
         let outputs = &self.program.outputs;
         let arrays = outputs.iter().map(|id| columns.finish(*id)).collect::<Result<Vec<_>, _>>()?;
-        structs(vec![String::new(); outputs.len()], arrays, self.rows, None)
+        structs(vec![String::new(); outputs.len()], arrays, rows, None)
     }
 }

@@ -8,13 +8,15 @@ decides what becomes of it (`on_error`). A value of the wrong type is NULL and c
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from narrows.codecs.projection import DecodeProjection
+from narrows.files.lines import FileLines
+from narrows.files.ranges import FileRange
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,32 @@ class LineDecoder(Protocol):
     them; positions count what is left, as in `Block.payloads`."""
 
     def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded: ...
+
+
+class DecodedLines(NamedTuple):
+    """Some lines of a file, decoded."""
+
+    decoded: Decoded
+    size: int
+    """How many bytes of the file they are, line ends included."""
+    lines: FileLines
+    """Where those stood that are bad."""
+
+
+@runtime_checkable
+class RangeDecoder(Protocol):
+    """A decoder that reads the lines of a file that is not compressed by itself, as `read_blocks`
+    and `decode_lines` would together: in blocks of about so many bytes and at most so many
+    payloads."""
+
+    def decode_range(
+        self,
+        read: FileRange,
+        projection: DecodeProjection,
+        *,
+        block_bytes: int,
+        block_payloads: int,
+    ) -> Iterator[DecodedLines]: ...
 
 
 MakeDecoder = Callable[[Mapping[str, object]], RecordDecoder]

@@ -8,19 +8,21 @@ is decided in one place, and the two kernels can differ only in what is common.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
 from narrows.codecs.batches import batch_of
-from narrows.codecs.decoder import BadPayload, Decoded, Pieces
+from narrows.codecs.decoder import BadPayload, Decoded, DecodedLines, Pieces
 from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.json_native_program import describe
 from narrows.codecs.kernel import load_native
 from narrows.codecs.projection import DecodeProjection
+from narrows.files.lines import shrunk, unreadable
+from narrows.files.ranges import FileRange
 
 _KEPT_PROGRAMS = 8
 
@@ -56,6 +58,30 @@ class NativeJsonDecoder:
             left.append(piece[offset + start : offset + end])
         return self._decoded(found, program, projection, left)
 
+    def decode_range(
+        self,
+        read: FileRange,
+        projection: DecodeProjection,
+        *,
+        block_bytes: int,
+        block_payloads: int,
+    ) -> Iterator[DecodedLines]:
+        program = self._program(projection)
+        try:
+            reader = self._kernel.LineReader(read.path, read.start, read.end)
+            while True:
+                start = reader.offset
+                found = program.decoder.decode_file(reader, block_bytes, block_payloads)
+                if not found.payloads:
+                    return
+                lines = _LeftLines(found.left_payloads)
+                decoded = self._decoded(found, program, projection, lines.payloads)
+                yield DecodedLines(decoded, reader.offset - start, lines)
+        except EOFError as error:
+            raise shrunk(read.path) from error
+        except OSError as error:
+            raise unreadable(read.path, error) from error
+
     def _decoded(
         self, found: Any, program: _Program, projection: DecodeProjection, left: list[bytes]
     ) -> Decoded:
@@ -82,6 +108,21 @@ class NativeJsonDecoder:
         self._programs.insert(0, (projection, program))
         del self._programs[_KEPT_PROGRAMS:]
         return program
+
+
+class _LeftLines:
+    """The lines that the kernel left; what is bad is among them."""
+
+    def __init__(self, left: Sequence[tuple[int, int, bytes]]) -> None:
+        self.payloads = [payload for _, _, payload in left]
+        self._places = {position: number for number, (position, _, _) in enumerate(left)}
+        self._offsets = [offset for _, offset, _ in left]
+
+    def payload(self, position: int) -> bytes:
+        return self.payloads[self._places[position]]
+
+    def offset(self, position: int) -> int:
+        return self._offsets[self._places[position]]
 
 
 class _Program:

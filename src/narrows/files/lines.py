@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate, chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,16 @@ _BOM = b"\xef\xbb\xbf"
 Read = Callable[[int], bytes]
 Piece = tuple[bytes, int, int]
 """Some bytes, and from where to where whole lines stand in them, each with its LF."""
+
+
+class FileLines(Protocol):
+    """Where payloads of a file stood; positions count payloads."""
+
+    def payload(self, position: int) -> bytes: ...
+
+    def offset(self, position: int) -> int:
+        """Where in the (uncompressed) file the payload at this position begins."""
+        ...
 
 
 class Block:
@@ -66,6 +76,9 @@ class Block:
                 payloads = [line for line in payloads if not _is_blank(line)]
             self._payloads = payloads
         return self._payloads
+
+    def payload(self, position: int) -> bytes:
+        return self.payloads[position]
 
     def offset(self, position: int) -> int:
         """Where in the (uncompressed) file the payload at this position begins."""
@@ -225,8 +238,7 @@ def _up_to(path: str, read: Read, position: int, end: int, chunk: int) -> Iterat
     while position < end:
         data = read(min(chunk, end - position))
         if not data:
-            message = f"file `{path}` is shorter than it was when it was listed"
-            raise fail(Code.UNREADABLE_FILE, message, None, "write files once, then rename them")
+            raise shrunk(path)
         position += len(data)
         yield data
 
@@ -304,6 +316,11 @@ def _size_of(path: str) -> int:
         return os.stat(path).st_size
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def shrunk(path: str) -> NarrowsError:
+    message = f"file `{path}` is shorter than it was when it was listed"
+    return fail(Code.UNREADABLE_FILE, message, None, "write files once, then rename them")
 
 
 def unreadable(path: str, error: Exception) -> NarrowsError:

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 
 from narrows.codecs.decoder import BadPayload
 from narrows.files.atomic import write_atomically
-from narrows.files.lines import Block
+from narrows.files.lines import FileLines
 from narrows.files.ranges import FileRange
 from narrows.spark.read_spec import ReadSpec
 
@@ -40,7 +40,7 @@ class DeadLetters:
     def __enter__(self) -> Self:
         return self
 
-    def add(self, block: Block | None, bad: Sequence[BadPayload]) -> None:
+    def add(self, block: FileLines | None, bad: Sequence[BadPayload]) -> None:
         """`block` holds the payloads; there is none where the source has rows and no payloads."""
         if bad and self._spec.on_error == "fail":
             place = "" if block is None else f", byte {block.offset(bad[0].position)}"
@@ -54,11 +54,11 @@ class DeadLetters:
             letter = self._letter(block, problem)
             self._file.write(json.dumps(letter, ensure_ascii=False) + "\n")
 
-    def _letter(self, block: Block | None, problem: BadPayload) -> dict[str, Any]:
+    def _letter(self, block: FileLines | None, problem: BadPayload) -> dict[str, Any]:
         letter: dict[str, Any] = {"source": self._spec.source, "reason": problem.reason}
         if block is None:
             return {**letter, "file": self._path, "offset": problem.position}
-        letter |= _payload(block.payloads[problem.position])
+        letter |= _payload(block.payload(problem.position))
         return {**letter, "file": self._path, "offset": block.offset(problem.position)}
 
     def __exit__(

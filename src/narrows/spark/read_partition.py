@@ -12,13 +12,19 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.codecs.decoder import Decoded, LineDecoder, RecordDecoder, decoder_for
+from narrows.codecs.decoder import (
+    Decoded,
+    LineDecoder,
+    RangeDecoder,
+    RecordDecoder,
+    decoder_for,
+)
 from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.event_time import with_event_time
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
-from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
-from narrows.files.ranges import FileRange
+from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
+from narrows.files.ranges import FileRange, compression_of
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
 from narrows.spark.row_order import Order, Place, RowOrder
@@ -29,7 +35,7 @@ _SHIPPED_ROWS = 8_192
 _SHIPPED_BYTES = 4 << 20
 _CACHED_BYTES = 512 << 10
 _NARROW = 24
-_WIDE_BYTES = 16 << 20
+_LARGE_BYTES = 16 << 20
 _WIDE = 1_000
 _KEPT_DECODERS = 8
 
@@ -39,7 +45,7 @@ class Part(NamedTuple):
 
     decoded: Decoded
     size: int
-    block: Block | None = None
+    block: FileLines | None = None
 
 
 def read_partition(
@@ -110,12 +116,20 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
 
 def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     kept = _kept_decoder(spec.format, tuple(sorted(spec.options.items())))
+    columns = len(spec.projection.columns)
+    if isinstance(kept, RangeDecoder) and compression_of(read.path) is None:
+        block_bytes = BLOCK_BYTES if _NARROW < columns < _WIDE else _LARGE_BYTES
+        for found in kept.decode_range(
+            read, spec.projection, block_bytes=block_bytes, block_payloads=_SHIPPED_ROWS
+        ):
+            yield Part(with_time(spec, found.decoded), found.size, found.lines)
+        return
     decoder, skip_before = decoder_for_file(kept, read.path)
     blocks = read_blocks(
         read,
         skip_before=skip_before,
         keep_blank=spec.format == "text",  # where a blank line is a row
-        block_bytes=_block_bytes(len(spec.projection.columns)),
+        block_bytes=_block_bytes(columns),
     )
     finds_lines = decoder if isinstance(decoder, LineDecoder) else None
     for block in blocks:
@@ -137,7 +151,7 @@ def _block_bytes(columns: int) -> int:
     the arrays of a block costs more than that saves."""
     if columns <= _NARROW:
         return _CACHED_BYTES
-    return BLOCK_BYTES if columns < _WIDE else _WIDE_BYTES
+    return BLOCK_BYTES if columns < _WIDE else _LARGE_BYTES
 
 
 def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:
