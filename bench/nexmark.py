@@ -5,7 +5,9 @@
 People, auctions and bids come as nested JSON in one stream; the generator is ours. The other side
 is what people write: `from_json` with the full schema, then the DataFrame API. Both run as
 streaming queries over the same files in one Spark session, in turns, into the same kind of sink
-(lines of JSON in files), and the rows that they write are compared.
+(lines of JSON in files), and the rows that they write are compared. On both sides one micro-batch
+reads all files; state store and shuffle partitions are the same. Times are those of a whole run,
+start and end included: with few events that is all there is to see.
 """
 
 from __future__ import annotations

@@ -56,8 +56,6 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self.log.last() > taken:
             # After a crash: an entry that Spark did not journal is given again, as it was.
             return {"entry": taken + 1}
-        if self.spec.frozen:
-            return start
         candidates = self._until
         if candidates is None:
             candidates = list_files(self.spec.path, missing_ok=True)
