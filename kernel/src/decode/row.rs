@@ -6,7 +6,7 @@ use super::columns::{ColumnId, Columns, Data, offset};
 use super::members::{Key, Members};
 use super::memory::Memory;
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
-use super::scalars::{Pushed, Stop, push, text};
+use super::scalars::{Pushed, Stop, push, push_common, text};
 use crate::json::document::{Cursor, Document};
 use crate::transcode::{Piece, Pieces};
 
@@ -57,9 +57,19 @@ impl Row<'_> {
 
     // --- places: values on the way to flat columns ------------------------------------------------
 
+    #[inline]
     fn place(&mut self, id: PlaceId, at: Cursor) -> Done {
-        let program = self.program;
-        let place = &program.places[id];
+        let place = &self.program.places[id];
+        match (&place.reads[..], &place.texts[..]) {
+            ([read], []) if !place.has_parts() => self.value(*read, at),
+            ([], [text]) if !place.has_parts() => self.transcode(*text, at),
+            _ => self.many(id, place, at),
+        }
+    }
+
+    /// A place of which several things are wanted, or parts.
+    #[inline(never)]
+    fn many(&mut self, id: PlaceId, place: &Place, at: Cursor) -> Done {
         for read in &place.reads {
             self.value(*read, at)?;
         }
@@ -166,13 +176,21 @@ impl Row<'_> {
 
     // --- values: what is built --------------------------------------------------------------------
 
+    #[inline]
     fn value(&mut self, id: ReadId, at: Cursor) -> Done {
+        match self.program.reads[id] {
+            Read::Scalar { column } => self.scalar(column, at),
+            _ => self.nested(id, at),
+        }
+    }
+
+    #[inline(never)]
+    fn nested(&mut self, id: ReadId, at: Cursor) -> Done {
         let program = self.program;
         let read = &program.reads[id];
         let column = read.column();
         let opening = match read {
-            Read::Scalar { .. } => return self.scalar(column, at),
-            Read::Nothing { .. } => {
+            Read::Scalar { .. } | Read::Nothing { .. } => {
                 self.state.columns.push_null(column);
                 return Ok(());
             }
@@ -195,6 +213,14 @@ impl Row<'_> {
 
     #[inline]
     fn scalar(&mut self, column: ColumnId, at: Cursor) -> Done {
+        if push_common(&mut self.state.columns[column], &self.document, at)? {
+            return Ok(());
+        }
+        self.uncommon(column, at)
+    }
+
+    #[inline(never)]
+    fn uncommon(&mut self, column: ColumnId, at: Cursor) -> Done {
         match push(&mut self.state.columns[column], &self.document, at, self.program.zone)? {
             Pushed::Value => {}
             Pushed::Null => self.state.columns.push_null(column),

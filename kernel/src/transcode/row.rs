@@ -3,7 +3,7 @@
 use super::program::{Form, FormId, Fragment, TextId};
 use super::scalars::{Made, scalar};
 use super::{Piece, Pieces};
-use crate::decode::columns::{Data, offset};
+use crate::decode::columns::{Data, Kind, offset};
 use crate::decode::members::{Key, Members};
 use crate::decode::row::{Done, Keys, Row};
 use crate::decode::scalars::{Stop, text};
@@ -15,6 +15,15 @@ impl Row<'_> {
     #[inline]
     pub(crate) fn transcode(&mut self, id: TextId, at: Cursor) -> Done {
         let wanted = &self.program.transcoding.texts[id];
+        let document = &self.document;
+        if document.byte(at) == b'"'
+            && !document.has_escapes
+            && let Form::Scalar(Kind::Text) = self.program.transcoding.forms[wanted.form]
+        {
+            let (start, end) = document.text_range(at);
+            self.state.pieces.of_texts[id] = Piece::Document { start: start - 1, end: end + 1 };
+            return Ok(());
+        }
         let mistyped = self.state.mistyped;
         let piece = self.form(wanted.form, at)?;
         if !wanted.counts {

@@ -118,9 +118,8 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     kept = _kept_decoder(spec.format, tuple(sorted(spec.options.items())))
     columns = len(spec.projection.columns)
     if isinstance(kept, RangeDecoder) and compression_of(read.path) is None:
-        block_bytes = BLOCK_BYTES if _NARROW < columns < _WIDE else _LARGE_BYTES
         for found in kept.decode_range(
-            read, spec.projection, block_bytes=block_bytes, block_payloads=_SHIPPED_ROWS
+            read, spec.projection, block_bytes=_LARGE_BYTES, block_payloads=_SHIPPED_ROWS
         ):
             yield Part(with_time(spec, found.decoded), found.size, found.lines)
         return
