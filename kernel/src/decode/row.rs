@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::columns::{ColumnId, Columns, Data, offset};
 use super::members::{Key, Members};
 use super::memory::Memory;
-use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
+use super::program::{Place, PlaceId, Program, Read, ReadId, Shape, Short};
 use super::scalars::{Pushed, Stop, push, push_common, text};
 use crate::json::document::{Cursor, Document};
 use crate::transcode::{Piece, Pieces};
@@ -40,6 +40,7 @@ impl State {
 /// One document on its way into the columns.
 pub struct Row<'a> {
     pub program: &'a Program,
+    pub short_parts: &'a [Vec<Short>],
     pub document: Document<'a>,
     pub state: &'a mut State,
 }
@@ -57,19 +58,19 @@ impl Row<'_> {
 
     // --- places: values on the way to flat columns ------------------------------------------------
 
-    #[inline]
-    fn place(&mut self, id: PlaceId, at: Cursor) -> Done {
-        let place = &self.program.places[id];
-        match (&place.reads[..], &place.texts[..]) {
-            ([read], []) if !place.has_parts() => self.value(*read, at),
-            ([], [text]) if !place.has_parts() => self.transcode(*text, at),
-            _ => self.many(id, place, at),
+    /// The part of an object or array.
+    #[inline(always)]
+    fn part(&mut self, short: Short, at: Cursor) -> Done {
+        match short {
+            Short::Scalar(column) => self.scalar(column, at),
+            Short::String(text) => self.transcode_string(text, at),
+            Short::Place(id) => self.place(id, at),
         }
     }
 
-    /// A place of which several things are wanted, or parts.
     #[inline(never)]
-    fn many(&mut self, id: PlaceId, place: &Place, at: Cursor) -> Done {
+    fn place(&mut self, id: PlaceId, at: Cursor) -> Done {
+        let place = &self.program.places[id];
         for read in &place.reads {
             self.value(*read, at)?;
         }
@@ -94,7 +95,7 @@ impl Row<'_> {
             self.push_bool(column);
         }
         match &place.shape {
-            Shape::Array(indices) => self.array_parts(place, indices, at),
+            Shape::Array(indices) => self.array_parts(id, place, indices, at),
             _ => {
                 if let Some(column) = place.length {
                     self.push_key_count(column, at)?;
@@ -108,8 +109,9 @@ impl Row<'_> {
         let program = self.program;
         let place = &program.places[id];
         let Shape::Object(members) = &place.shape else { return Err(Stop::Payload) };
+        let parts = &self.short_parts[id];
         let object =
-            self.members(id, members, at, |row, member, at| row.place(place.parts[member], at))?;
+            self.members(id, members, at, |row, member, at| row.part(parts[member], at))?;
         if let Some(object) = object {
             for (member, part) in place.parts.iter().enumerate() {
                 if self.state.memories[id].seen[member] != object {
@@ -120,7 +122,8 @@ impl Row<'_> {
         Ok(())
     }
 
-    fn array_parts(&mut self, place: &Place, indices: &[u32], at: Cursor) -> Done {
+    fn array_parts(&mut self, id: PlaceId, place: &Place, indices: &[u32], at: Cursor) -> Done {
+        let parts = &self.short_parts[id];
         let document = self.document;
         let mut count = 0u32;
         let mut found = 0;
@@ -130,7 +133,7 @@ impl Row<'_> {
                 break;
             }
             if indices.get(found) == Some(&count) {
-                self.place(place.parts[found], at)?;
+                self.part(parts[found], at)?;
                 found += 1;
             }
             count += 1;
