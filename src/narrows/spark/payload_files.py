@@ -16,6 +16,7 @@ from typing import IO
 import pyarrow as pa
 
 from narrows.codecs.encoder import Encoded, PayloadWriter, Rows, Values, encoder_spec
+from narrows.files.early_sync import EarlySync
 from narrows.spark.write_spec import SinkTarget
 
 _PIECE_BYTES = 64 << 20
@@ -27,7 +28,7 @@ class PayloadFiles:
         self._pipeline = pipeline
         self._target = target
         self._encoder = encoder_spec(target.format).make(dict(target.options))
-        self._file: IO[bytes] | None = None
+        self._file: EarlySync | None = None
         self._payload: PayloadWriter | None = None
         self._letters: IO[str] | None = None
         self._gathered: list[pa.RecordBatch] = []
@@ -54,9 +55,10 @@ class PayloadFiles:
             self._letters = None
 
     def discard(self) -> None:
-        for file in (self._file, self._letters):
-            if file is not None:
-                file.close()
+        if self._file is not None:
+            self._file.abandon()
+        if self._letters is not None:
+            self._letters.close()
         for path in (*self.written, *self.dead_letters):
             Path(path).unlink(missing_ok=True)
 
@@ -80,14 +82,16 @@ class PayloadFiles:
             self._gathered = []
         if self._payload is not None and self._file is not None:
             self._payload.close()
-            _close_synced(self._file)
+            self._file.close()
         self._payload = self._file = None
         self._rows = 0
 
     def _encode(self, batch: pa.RecordBatch) -> None:
         """Writes the rows; where some cannot be encoded, all others."""
         try:
-            self._open().add(self._rows_of(batch))
+            payload, file = self._open()
+            payload.add(self._rows_of(batch))
+            file.look()
         except ValueError as error:
             if batch.num_rows == 1:
                 self._set_aside(batch, str(error))
@@ -96,11 +100,12 @@ class PayloadFiles:
             self._encode(batch.slice(0, half))
             self._encode(batch.slice(half))
 
-    def _open(self) -> PayloadWriter:
-        if self._payload is None:
-            self._file = _temporary(self._target.folder, self.written).open("wb")
-            self._payload = self._encoder.open(self._file)
-        return self._payload
+    def _open(self) -> tuple[PayloadWriter, EarlySync]:
+        if self._payload is None or self._file is None:
+            file = _temporary(self._target.folder, self.written).open("wb")
+            self._file = EarlySync(file)
+            self._payload = self._encoder.open(file)
+        return self._payload, self._file
 
     def _rows_of(self, batch: pa.RecordBatch) -> Rows:
         rows: list[Values | Encoded] = []
@@ -145,7 +150,7 @@ def _temporary(folder: str, paths: list[str]) -> Path:
     return path
 
 
-def _close_synced(file: IO[bytes] | IO[str]) -> None:
+def _close_synced(file: IO[str]) -> None:
     file.flush()
     os.fsync(file.fileno())
     file.close()
