@@ -210,7 +210,7 @@ pub fn push_text(
     match value {
         Value::Text(raw) if !document.has_escapes => bytes.extend_from_slice(raw),
         Value::Text(raw) => unescape(raw, bytes)?,
-        Value::Number(number) => texts::number(number, bytes),
+        Value::Number(number) => texts::number(number, bytes)?,
         Value::Bool(true) => bytes.extend_from_slice(b"true"),
         Value::Bool(false) => bytes.extend_from_slice(b"false"),
         Value::Null => {}
