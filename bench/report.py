@@ -109,28 +109,31 @@ def as_json(row: Row) -> dict[str, object]:
     return {**asdict(row), "ratio": round(row.ratio, 2)}
 
 
-_BAR, _GAP, _LEFT, _WIDTH = 18, 8, 520, 420
+_BAR, _GAP, _WIDTH = 18, 8, 420
+_LETTER = 6.5
+"""Mean width of a letter, generously."""
 
 
 def plot(rows: Sequence[Row]) -> str:
     """Bars of the ratios, on a scale on which each doubling takes the same room."""
+    labels = [f"{row.case} / {row.against}" for row in rows]
+    left = round(16 + _LETTER * max(map(len, labels), default=0))
     most = max((row.ratio for row in rows), default=1.0)
     step = _WIDTH / max(1.0, math.log2(max(2.0, most)))
     height = (_BAR + _GAP) * len(rows) + 40
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDTH + 80}" height="{height}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + _WIDTH + 80}" height="{height}"'
         ' font-family="sans-serif" font-size="12">',
-        f'<text x="{_LEFT}" y="16">times faster than the other side (1 = the same)</text>',
+        f'<text x="{left}" y="16">times faster than the other side (1 = the same)</text>',
     ]
-    for number, row in enumerate(rows):
+    for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
         top = 28 + number * (_BAR + _GAP)
         length = max(1.0, step * math.log2(max(1.0, row.ratio)))
         colour = "#2a7de1" if row.ratio >= 1 else "#c0392b"
-        label = html.escape(f"{row.case} / {row.against}")
         parts += [
-            f'<text x="{_LEFT - 8}" y="{top + 13}" text-anchor="end">{label}</text>',
-            f'<rect x="{_LEFT}" y="{top}" width="{length:.1f}" height="{_BAR}" fill="{colour}"/>',
-            f'<text x="{_LEFT + length + 6:.1f}" y="{top + 13}">{row.ratio:.1f}</text>',
+            f'<text x="{left - 8}" y="{top + 13}" text-anchor="end">{html.escape(label)}</text>',
+            f'<rect x="{left}" y="{top}" width="{length:.1f}" height="{_BAR}" fill="{colour}"/>',
+            f'<text x="{left + length + 6:.1f}" y="{top + 13}">{row.ratio:.1f}</text>',
         ]
     return "\n".join([*parts, "</svg>"]) + "\n"
 

@@ -45,17 +45,22 @@ def main() -> None:
             rows += found or []
             if found is None:
                 failed.append(script)
-    head = "\n".join(f"- {name}: {value}" for name, value in report.machine().items())
-    text = f"{head}\n\n{report.table(rows)}\n"
-    print(f"\n{text}")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "results.md").write_text(text, encoding="utf-8")
-    everything = {**report.machine(), "rows": [report.as_json(row) for row in rows]}
-    (options.out / "results.json").write_text(json.dumps(everything, indent=2), encoding="utf-8")
-    (options.out / "results.svg").write_text(report.plot(rows), encoding="utf-8")
+            write(rows, options.out)  # each time: whatever happens next, this is not lost
+    print(f"\n{(options.out / 'results.md').read_text('utf-8')}")
     print(f"written to {options.out}: results.md, results.json, results.svg")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
+
+
+def write(rows: list[report.Row], folder: Path) -> None:
+    """The rows as Markdown, as JSON and as a plot."""
+    folder.mkdir(parents=True, exist_ok=True)
+    machine = report.machine()
+    head = "\n".join(f"- {name}: {value}" for name, value in machine.items())
+    (folder / "results.md").write_text(f"{head}\n\n{report.table(rows)}\n", encoding="utf-8")
+    everything = {**machine, "rows": [report.as_json(row) for row in rows]}
+    (folder / "results.json").write_text(json.dumps(everything, indent=2), encoding="utf-8")
+    (folder / "results.svg").write_text(report.plot(rows), encoding="utf-8")
 
 
 def run(script: str, arguments: tuple[str, ...]) -> list[report.Row] | None:

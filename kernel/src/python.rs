@@ -378,8 +378,8 @@ fn transcoding(
                 if starts.len() != texts.len() {
                     return Err(PyValueError::new_err("a fragment has other fields"));
                 }
-                let fields = starts.into_iter().map(bytes).zip(texts).collect();
-                Ok(Fragment { column, omits_nulls, fields })
+                let fields = starts.into_iter().zip(texts).collect();
+                Ok(Fragment::new(column, omits_nulls, fields))
             })
             .collect::<PyResult<_>>()?,
     })

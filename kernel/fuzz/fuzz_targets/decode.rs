@@ -181,13 +181,13 @@ fn program() -> Program {
     for (text, part) in parts.iter().enumerate() {
         places[*part].texts.push(text);
     }
-    let starts = names.iter().map(|name| format!(",\"{name}\":").into_bytes().into());
+    let starts = names.iter().map(|name| format!(",\"{name}\":"));
     let column = kinds.len();
     kinds.push(Kind::Binary);
     let transcoding = Transcoding {
         forms,
         texts: texts.collect(),
-        fragments: vec![Fragment { column, omits_nulls: false, fields: starts.zip(0..).collect() }],
+        fragments: vec![Fragment::new(column, false, starts.zip(0..).collect())],
     };
 
     places[0] = Place { shape: Shape::Object(members(&names)), parts, ..leaf(vec![]) };

@@ -149,6 +149,33 @@ impl Column {
         Column { kind, data, there: Bits::default() }
     }
 
+    /// One that is empty, with room for as much as this one holds: the next batch is alike.
+    fn empty_like(&self) -> Self {
+        let data = match &self.data {
+            Data::Bool(_) => Data::Bool(Bits::default()),
+            Data::Int8(values) => Data::Int8(Vec::with_capacity(values.len())),
+            Data::Int16(values) => Data::Int16(Vec::with_capacity(values.len())),
+            Data::Int32(values) => Data::Int32(Vec::with_capacity(values.len())),
+            Data::Int64(values) => Data::Int64(Vec::with_capacity(values.len())),
+            Data::Float32(values) => Data::Float32(Vec::with_capacity(values.len())),
+            Data::Float64(values) => Data::Float64(Vec::with_capacity(values.len())),
+            Data::Date(values) => Data::Date(Vec::with_capacity(values.len())),
+            Data::Timestamp(values) => Data::Timestamp(Vec::with_capacity(values.len())),
+            Data::Decimal(values) => Data::Decimal(Vec::with_capacity(values.len())),
+            Data::Text { ends, bytes } => Data::Text {
+                ends: Vec::with_capacity(ends.len()),
+                bytes: Vec::with_capacity(bytes.len() + bytes.len() / 8),
+            },
+            Data::Binary { ends, bytes } => Data::Binary {
+                ends: Vec::with_capacity(ends.len()),
+                bytes: Vec::with_capacity(bytes.len() + bytes.len() / 8),
+            },
+            Data::Ends(ends) => Data::Ends(Vec::with_capacity(ends.len())),
+            Data::Nothing => Data::Nothing,
+        };
+        Column { kind: self.kind.clone(), data, there: Bits::default() }
+    }
+
     /// How many values it has.
     pub fn count(&self) -> usize {
         self.there.length
@@ -260,9 +287,8 @@ impl Columns {
 
     /// The column as an Arrow array. It is empty afterwards.
     pub fn finish(&mut self, id: ColumnId) -> Result<ArrayRef, ArrowError> {
-        let kind = self.0[id].kind.clone();
-        let empty = Column::new(kind.clone());
-        let Column { data, there, .. } = std::mem::replace(&mut self.0[id], empty);
+        let empty = self.0[id].empty_like();
+        let Column { kind, data, there } = std::mem::replace(&mut self.0[id], empty);
         let length = there.length;
         let nulls = there.into_nulls();
         Ok(match (kind, data) {

@@ -14,18 +14,31 @@ pub struct Memory {
     pub seen: Vec<u64>,
 }
 
+/// Small, for there may be thousands: they should stay in the cache beside the document.
 #[derive(Clone, Copy)]
 struct Remembered {
     /// The key and its closing quote, zeros after them.
     text: [u64; 2],
-    /// Ones where that is.
-    mask: [u64; 2],
-    member: Option<u32>,
+    /// How many bytes that is.
+    length: u32,
+    /// The member's number plus one; 0 for none.
+    member: u32,
 }
 
 const SIZE: usize = 16;
-/// More are not remembered. A row that has more keys and wants them all finds each by a guess.
-const MOST: usize = 1024;
+/// More are not remembered.
+const MOST: usize = 1 << 15;
+/// By length: ones where the text is.
+const MASKS: [[u64; 2]; SIZE + 1] = {
+    let mut masks = [[0; 2]; SIZE + 1];
+    let mut length = 1;
+    while length <= SIZE {
+        let mask = u128::MAX >> (8 * (SIZE - length));
+        masks[length] = [mask as u64, (mask >> 64) as u64];
+        length += 1;
+    }
+    masks
+};
 
 impl Memory {
     pub fn new(members: usize) -> Self {
@@ -38,9 +51,9 @@ impl Memory {
     pub fn recall(&self, number: usize, bytes: &[u8], start: usize) -> Option<Option<usize>> {
         let last = self.keys.get(number)?;
         let text = words(bytes.get(start..)?.first_chunk()?);
-        let differs =
-            ((text[0] ^ last.text[0]) & last.mask[0]) | ((text[1] ^ last.text[1]) & last.mask[1]);
-        (differs == 0).then_some(last.member.map(|member| member as usize))
+        let mask = MASKS[last.length as usize];
+        let differs = ((text[0] ^ last.text[0]) & mask[0]) | ((text[1] ^ last.text[1]) & mask[1]);
+        (differs == 0).then_some((last.member as usize).checked_sub(1))
     }
 
     /// Looks up the key of this number, which stands between two places, and remembers it.
@@ -57,12 +70,10 @@ impl Memory {
         if length <= SIZE && number <= self.keys.len() && number < MOST {
             let mut text = [0; SIZE];
             text[..length].copy_from_slice(&bytes[start..=end]);
-            let mut mask = [0; SIZE];
-            mask[..length].fill(0xff);
             let key = Remembered {
                 text: words(&text),
-                mask: words(&mask),
-                member: member.map(|member| member as u32),
+                length: length as u32,
+                member: member.map_or(0, |member| member as u32 + 1),
             };
             match self.keys.get_mut(number) {
                 Some(known) => *known = key,

@@ -22,7 +22,7 @@ use arrow_schema::ArrowError;
 use crate::json::document::Document;
 use crate::json::scan::Scan;
 use columns::structs;
-use program::Program;
+use program::{Program, Short};
 use row::{Row, State};
 use scalars::Stop;
 
@@ -49,6 +49,7 @@ pub enum Failure {
 /// Decodes payloads under one program.
 pub struct Decoder {
     program: Program,
+    short_parts: Vec<Vec<Short>>,
     state: State,
     scan: Scan,
     rows: usize,
@@ -63,8 +64,16 @@ impl Decoder {
     pub fn new(program: Program) -> Result<Self, &'static str> {
         program.check()?;
         let state = State::new(&program);
-        let (left, unusual) = (Vec::new(), Vec::new());
-        Ok(Decoder { program, state, scan: Scan::default(), rows: 0, payloads: 0, left, unusual })
+        Ok(Decoder {
+            short_parts: program.short_parts(),
+            program,
+            state,
+            scan: Scan::default(),
+            rows: 0,
+            payloads: 0,
+            left: Vec::new(),
+            unusual: Vec::new(),
+        })
     }
 
     pub fn decode<'a>(
@@ -137,7 +146,8 @@ impl Decoder {
         let bytes = payload.strip_prefix(BOM).unwrap_or(payload);
         self.scan.run(bytes)?;
         let document = Document::new(bytes, &self.scan);
-        let mut row = Row { program: &self.program, document, state: &mut self.state };
+        let (program, short_parts) = (&self.program, &self.short_parts[..]);
+        let mut row = Row { program, short_parts, document, state: &mut self.state };
         if document.byte(0) == b'{' {
             row.read(0)?;
             return Ok(1);

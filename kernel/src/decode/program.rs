@@ -38,6 +38,18 @@ impl Place {
     }
 }
 
+/// What is done at a place, in short: of a place that has thousands of parts, it should be found
+/// without going through those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Short {
+    /// One column of scalars is filled.
+    Scalar(ColumnId),
+    /// One text is made, of a string.
+    String(TextId),
+    /// Whatever the place says.
+    Place(PlaceId),
+}
+
 /// How a value becomes that of a column.
 pub enum Read {
     /// Nobody looks: NULL.
@@ -97,6 +109,23 @@ pub struct Program {
 }
 
 impl Program {
+    /// For each place, its parts in short. The program has been checked.
+    pub fn short_parts(&self) -> Vec<Vec<Short>> {
+        let short = |id: &PlaceId| {
+            let place = &self.places[*id];
+            match (&place.reads[..], &place.texts[..]) {
+                _ if place.has_parts() => Short::Place(*id),
+                ([read], []) => match self.reads[*read] {
+                    Read::Scalar { column } => Short::Scalar(column),
+                    _ => Short::Place(*id),
+                },
+                ([], [text]) if self.transcoding.is_string(*text) => Short::String(*text),
+                _ => Short::Place(*id),
+            }
+        };
+        self.places.iter().map(|place| place.parts.iter().map(short).collect()).collect()
+    }
+
     /// Checks that all numbers refer to something. Parts have greater numbers than what they are
     /// part of, so no walk goes round in circles.
     pub fn check(&self) -> Result<(), &'static str> {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::columns::{ColumnId, Columns, Data, offset};
 use super::members::{Key, Members};
 use super::memory::Memory;
-use super::program::{Place, PlaceId, Program, Read, ReadId, Shape};
-use super::scalars::{Pushed, Stop, push, text};
+use super::program::{Place, PlaceId, Program, Read, ReadId, Shape, Short};
+use super::scalars::{Pushed, Stop, push, push_common, text};
 use crate::json::document::{Cursor, Document};
 use crate::transcode::{Piece, Pieces};
 
@@ -40,6 +40,7 @@ impl State {
 /// One document on its way into the columns.
 pub struct Row<'a> {
     pub program: &'a Program,
+    pub short_parts: &'a [Vec<Short>],
     pub document: Document<'a>,
     pub state: &'a mut State,
 }
@@ -57,9 +58,19 @@ impl Row<'_> {
 
     // --- places: values on the way to flat columns ------------------------------------------------
 
+    /// The part of an object or array.
+    #[inline(always)]
+    fn part(&mut self, short: Short, at: Cursor) -> Done {
+        match short {
+            Short::Scalar(column) => self.scalar(column, at),
+            Short::String(text) => self.transcode_string(text, at),
+            Short::Place(id) => self.place(id, at),
+        }
+    }
+
+    #[inline(never)]
     fn place(&mut self, id: PlaceId, at: Cursor) -> Done {
-        let program = self.program;
-        let place = &program.places[id];
+        let place = &self.program.places[id];
         for read in &place.reads {
             self.value(*read, at)?;
         }
@@ -84,7 +95,7 @@ impl Row<'_> {
             self.push_bool(column);
         }
         match &place.shape {
-            Shape::Array(indices) => self.array_parts(place, indices, at),
+            Shape::Array(indices) => self.array_parts(id, place, indices, at),
             _ => {
                 if let Some(column) = place.length {
                     self.push_key_count(column, at)?;
@@ -98,8 +109,9 @@ impl Row<'_> {
         let program = self.program;
         let place = &program.places[id];
         let Shape::Object(members) = &place.shape else { return Err(Stop::Payload) };
+        let parts = &self.short_parts[id];
         let object =
-            self.members(id, members, at, |row, member, at| row.place(place.parts[member], at))?;
+            self.members(id, members, at, |row, member, at| row.part(parts[member], at))?;
         if let Some(object) = object {
             for (member, part) in place.parts.iter().enumerate() {
                 if self.state.memories[id].seen[member] != object {
@@ -110,7 +122,8 @@ impl Row<'_> {
         Ok(())
     }
 
-    fn array_parts(&mut self, place: &Place, indices: &[u32], at: Cursor) -> Done {
+    fn array_parts(&mut self, id: PlaceId, place: &Place, indices: &[u32], at: Cursor) -> Done {
+        let parts = &self.short_parts[id];
         let document = self.document;
         let mut count = 0u32;
         let mut found = 0;
@@ -120,7 +133,7 @@ impl Row<'_> {
                 break;
             }
             if indices.get(found) == Some(&count) {
-                self.place(place.parts[found], at)?;
+                self.part(parts[found], at)?;
                 found += 1;
             }
             count += 1;
@@ -166,13 +179,21 @@ impl Row<'_> {
 
     // --- values: what is built --------------------------------------------------------------------
 
+    #[inline]
     fn value(&mut self, id: ReadId, at: Cursor) -> Done {
+        match self.program.reads[id] {
+            Read::Scalar { column } => self.scalar(column, at),
+            _ => self.nested(id, at),
+        }
+    }
+
+    #[inline(never)]
+    fn nested(&mut self, id: ReadId, at: Cursor) -> Done {
         let program = self.program;
         let read = &program.reads[id];
         let column = read.column();
         let opening = match read {
-            Read::Scalar { .. } => return self.scalar(column, at),
-            Read::Nothing { .. } => {
+            Read::Scalar { .. } | Read::Nothing { .. } => {
                 self.state.columns.push_null(column);
                 return Ok(());
             }
@@ -195,6 +216,14 @@ impl Row<'_> {
 
     #[inline]
     fn scalar(&mut self, column: ColumnId, at: Cursor) -> Done {
+        if push_common(&mut self.state.columns[column], &self.document, at)? {
+            return Ok(());
+        }
+        self.uncommon(column, at)
+    }
+
+    #[inline(never)]
+    fn uncommon(&mut self, column: ColumnId, at: Cursor) -> Done {
         match push(&mut self.state.columns[column], &self.document, at, self.program.zone)? {
             Pushed::Value => {}
             Pushed::Null => self.state.columns.push_null(column),

@@ -51,8 +51,32 @@ pub fn text<'a>(document: &Document<'a>, raw: &'a [u8]) -> Result<Cow<'a, [u8]>,
     Ok(Cow::Owned(out))
 }
 
+/// Adds the value at a token to a column, if both are of the types that are met most. Otherwise
+/// nothing has happened, and `push` does it.
+#[inline(always)]
+pub fn push_common(column: &mut Column, document: &Document<'_>, at: Cursor) -> Result<bool, Stop> {
+    let first = document.byte(at);
+    match &mut column.data {
+        Data::Text { ends, bytes } if first == b'"' && !document.has_escapes => {
+            bytes.extend_from_slice(document.text(at));
+            ends.push(offset(bytes.len())?);
+        }
+        Data::Int64(out) if matches!(first, b'-' | b'0'..=b'9') => {
+            match Number::at(document.bytes, document.place(at))?.as_i64() {
+                Some(value) => out.push(value),
+                None => return Ok(false),
+            }
+        }
+        Data::Float64(out) if matches!(first, b'-' | b'0'..=b'9') => {
+            out.push(Number::at(document.bytes, document.place(at))?.as_f64());
+        }
+        _ => return Ok(false),
+    }
+    column.added();
+    Ok(true)
+}
+
 /// Adds the value at a token to a column, if it is one of the column's type.
-#[inline]
 pub fn push(
     column: &mut Column,
     document: &Document<'_>,
@@ -186,7 +210,7 @@ pub fn push_text(
     match value {
         Value::Text(raw) if !document.has_escapes => bytes.extend_from_slice(raw),
         Value::Text(raw) => unescape(raw, bytes)?,
-        Value::Number(number) => texts::number(number, bytes),
+        Value::Number(number) => texts::number(number, bytes)?,
         Value::Bool(true) => bytes.extend_from_slice(b"true"),
         Value::Bool(false) => bytes.extend_from_slice(b"false"),
         Value::Null => {}

@@ -1,21 +1,25 @@
 //! Values that are no texts, as STRING: compact JSON, fractions as Java prints a double.
 
+use crate::encode::numbers::may_have_two_texts;
 use crate::json::document::{Cursor, Document};
 use crate::json::number::Number;
 use crate::json::scan::Refused;
 
-/// Appends a number.
-pub fn number(number: &Number<'_>, out: &mut Vec<u8>) {
+/// Appends a number. Refuses a fraction of which it is not sure how Java would write it.
+pub fn number(number: &Number<'_>, out: &mut Vec<u8>) -> Result<(), Refused> {
     if number.is_integer {
         out.extend_from_slice(if number.text == b"-0" { b"0" } else { number.text });
-        return;
+        return Ok(());
     }
     let value = number.as_f64();
-    if value.is_finite() {
-        out.extend_from_slice(java_double(value).as_bytes());
-    } else {
+    if !value.is_finite() {
         out.extend_from_slice(number.text);
+    } else if may_have_two_texts(value) {
+        return Err(Refused);
+    } else {
+        out.extend_from_slice(java_double(value).as_bytes());
     }
+    Ok(())
 }
 
 /// `100000.0`, `1.0E7`, `1.2E-4`: as few digits as tell the double apart.
@@ -51,7 +55,7 @@ pub fn compact(document: &Document<'_>, start: Cursor, out: &mut Vec<u8>) -> Res
                 if !found.is_integer {
                     return Err(Refused);
                 }
-                number(&found, out);
+                number(&found, out)?;
             }
             b't' => out.extend_from_slice(b"true"),
             b'f' => out.extend_from_slice(b"false"),

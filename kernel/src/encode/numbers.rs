@@ -34,16 +34,41 @@ fn unsigned(mut value: u64, out: &mut Vec<u8>) {
 /// Appends the shortest digits that read back as the same double: `1.0`, `0.000001`, `1e+10`,
 /// `1.5e-7`; NaN and infinities as texts.
 pub fn double(value: f64, out: &mut Vec<u8>) {
-    if value.is_finite() { digits(format_args!("{value:e}"), out) } else { unusual(value, out) }
+    if !value.is_finite() {
+        return unusual(value, out);
+    }
+    let mut buffer = [0; ROOM];
+    let scientific = Scientific::of(written(&mut buffer, format_args!("{value:e}")));
+    if scientific.may_be_one_of_two(value, 16) {
+        let exact = scientific.exact(value);
+        if exact.parse() == Ok(value) {
+            return Scientific::of(exact.as_bytes()).write(out);
+        }
+    }
+    scientific.write(out);
+}
+
+/// Are there perhaps two shortest texts of a double, equally near to it?
+pub fn may_have_two_texts(value: f64) -> bool {
+    let mut buffer = [0; ROOM];
+    let text = written(&mut buffer, format_args!("{value:e}"));
+    Scientific::of(text).may_be_one_of_two(value, 16)
 }
 
 /// The same for a float of 32 bits, which needs fewer digits.
 pub fn float(value: f32, out: &mut Vec<u8>) {
-    if value.is_finite() {
-        digits(format_args!("{value:e}"), out);
-    } else {
-        unusual(value.into(), out);
+    if !value.is_finite() {
+        return unusual(value.into(), out);
     }
+    let mut buffer = [0; ROOM];
+    let scientific = Scientific::of(written(&mut buffer, format_args!("{value:e}")));
+    if scientific.may_be_one_of_two(value.into(), 7) {
+        let exact = scientific.exact(value.into());
+        if exact.parse() == Ok(value) {
+            return Scientific::of(exact.as_bytes()).write(out);
+        }
+    }
+    scientific.write(out);
 }
 
 fn unusual(value: f64, out: &mut Vec<u8>) {
@@ -60,46 +85,87 @@ fn unusual(value: f64, out: &mut Vec<u8>) {
 /// The exponents for which a float is written without one.
 const PLAIN: std::ops::Range<i32> = -6..10;
 
-/// Brings `-1.25e-7`, Rust's form, into ours.
-fn digits(scientific: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
-    let mut buffer = [0; 32]; // 17 digits, signs, point, e and exponent are less
-    let text = written(&mut buffer, scientific);
-    let (mantissa, exponent) = match memchr::memchr(b'e', text) {
-        Some(place) => (&text[..place], small(&text[place + 1..])),
-        None => (text, 0),
-    };
-    let (sign, mantissa) = match mantissa {
-        [b'-', rest @ ..] => (&b"-"[..], rest),
-        rest => (&b""[..], rest),
-    };
-    let (first, others) = match mantissa {
-        [first, b'.', others @ ..] => (*first, others),
-        [first, ..] => (*first, &b""[..]),
-        [] => (b'0', &b""[..]),
-    };
-    out.extend_from_slice(sign);
-    if !PLAIN.contains(&exponent) {
-        out.push(first);
-        if !others.is_empty() {
-            out.push(b'.');
-            out.extend_from_slice(others);
+/// 17 digits, signs, point, e and exponent are less.
+const ROOM: usize = 32;
+
+/// A float as Rust writes it, `-1.25e-7`, taken apart.
+struct Scientific<'a> {
+    is_negative: bool,
+    first: u8,
+    others: &'a [u8],
+    exponent: i32,
+}
+
+impl<'a> Scientific<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        let (mantissa, exponent) = match memchr::memchr(b'e', text) {
+            Some(place) => (&text[..place], small(&text[place + 1..])),
+            None => (text, 0),
+        };
+        let (is_negative, mantissa) = match mantissa {
+            [b'-', rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let (first, others) = match mantissa {
+            [first, b'.', others @ ..] => (*first, others),
+            [first, ..] => (*first, &b""[..]),
+            [] => (b'0', &b""[..]),
+        };
+        Scientific { is_negative, first, others, exponent }
+    }
+
+    /// Does the value perhaps lie in the very middle between two numbers of so many digits, both of
+    /// which read back as it? Then we want the even one, and Rust takes the greater. Numbers of
+    /// fewer than `least` digits all read back as different values.
+    fn may_be_one_of_two(&self, value: f64, least: usize) -> bool {
+        let count = self.others.len() + 1;
+        if count < least {
+            return false;
         }
-        out.extend_from_slice(if exponent < 0 { b"e" } else { b"e+" });
-        integer(exponent, out);
-    } else if exponent < 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', exponent.unsigned_abs() as usize - 1));
-        out.push(first);
-        out.extend_from_slice(others);
-    } else {
-        let whole = exponent as usize;
-        out.push(first);
-        out.extend_from_slice(&others[..whole.min(others.len())]);
-        out.extend(std::iter::repeat_n(b'0', whole.saturating_sub(others.len())));
-        out.push(b'.');
-        match others.get(whole..) {
-            Some(fraction @ [_, ..]) => out.extend_from_slice(fraction),
-            _ => out.push(b'0'),
+        let bits = value.to_bits();
+        let exponent = (bits >> 52 & 0x7ff) as i32;
+        let fraction = bits & ((1 << 52) - 1);
+        let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };
+        let lowest = exponent.max(1) - 1075 + mantissa.trailing_zeros() as i32;
+        // If 2^-n is the lowest bit, there are n digits behind the point: in the middle, one more
+        // than are written.
+        lowest >= 0 || -lowest == count as i32 - self.exponent
+    }
+
+    /// The nearest number of as many digits, the even one of two.
+    fn exact(&self, value: f64) -> String {
+        format!("{value:.*e}", self.others.len())
+    }
+
+    /// Appends it in our form.
+    fn write(&self, out: &mut Vec<u8>) {
+        let Scientific { is_negative, first, others, exponent } = *self;
+        if is_negative {
+            out.push(b'-');
+        }
+        if !PLAIN.contains(&exponent) {
+            out.push(first);
+            if !others.is_empty() {
+                out.push(b'.');
+                out.extend_from_slice(others);
+            }
+            out.extend_from_slice(if exponent < 0 { b"e" } else { b"e+" });
+            integer(exponent, out);
+        } else if exponent < 0 {
+            out.extend_from_slice(b"0.");
+            out.extend(std::iter::repeat_n(b'0', exponent.unsigned_abs() as usize - 1));
+            out.push(first);
+            out.extend_from_slice(others);
+        } else {
+            let whole = exponent as usize;
+            out.push(first);
+            out.extend_from_slice(&others[..whole.min(others.len())]);
+            out.extend(std::iter::repeat_n(b'0', whole.saturating_sub(others.len())));
+            out.push(b'.');
+            match others.get(whole..) {
+                Some(fraction @ [_, ..]) => out.extend_from_slice(fraction),
+                _ => out.push(b'0'),
+            }
         }
     }
 }
@@ -195,6 +261,12 @@ mod tests {
             (1.5e-7, "1.5e-7"),
             (5e-324, "5e-324"),
             (f64::MAX, "1.7976931348623157e+308"),
+            (189_377_213_700_075.625, "1.8937721370007562e+14"),
+            (189_377_213_700_075.875, "1.8937721370007588e+14"),
+            (-1_234_567.000_488_281_25, "-1234567.0004882812"),
+            (9_007_199_254_740_993.0, "9.007199254740992e+15"),
+            (1.125_899_906_842_624e15, "1.125899906842624e+15"),
+            (0.1 + 0.2, "0.30000000000000004"),
             (f64::NAN, "\"NaN\""),
             (f64::NEG_INFINITY, "\"-Infinity\""),
         ] {

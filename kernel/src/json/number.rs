@@ -9,6 +9,19 @@ pub struct Number<'a> {
     pub text: &'a [u8],
     /// It has neither a fraction nor an exponent.
     pub is_integer: bool,
+    has_exponent: bool,
+    /// All digits but those of the exponent, if they fit; and how many of them there are.
+    digits: Digits,
+    /// How many of them stand behind the point.
+    decimals: usize,
+}
+
+/// Digits in a row.
+#[derive(Clone, Copy, Default)]
+struct Digits {
+    /// Right if there are at most 19.
+    value: u64,
+    count: usize,
 }
 
 impl<'a> Number<'a> {
@@ -16,122 +29,133 @@ impl<'a> Number<'a> {
     #[inline(always)]
     pub fn at(document: &'a [u8], start: usize) -> Result<Self, Refused> {
         let byte = |place: usize| document.get(place).copied().unwrap_or(b' ');
-        let mut place = start;
-        if byte(place) == b'-' {
-            place += 1;
+        let mut place = start + usize::from(byte(start) == b'-');
+        let mut digits = Digits::default();
+        let has_leading_zero = byte(place) == b'0';
+        digits.read(document, &mut place);
+        if digits.count == 0 || (has_leading_zero && digits.count > 1) {
+            return Err(Refused);
         }
-        match byte(place) {
-            b'0' => place += 1,
-            b'1'..=b'9' => place = after_digits(document, place + 1),
-            _ => return Err(Refused),
-        }
-        let mut is_integer = true;
+        let mut decimals = 0;
         if byte(place) == b'.' {
-            is_integer = false;
-            let fraction = place + 1;
-            place = after_digits(document, fraction);
-            if place == fraction {
+            place += 1;
+            let before = digits.count;
+            digits.read(document, &mut place);
+            decimals = digits.count - before;
+            if decimals == 0 {
                 return Err(Refused);
             }
         }
-        if byte(place) | 0x20 == b'e' {
-            is_integer = false;
-            place += 1;
-            if matches!(byte(place), b'+' | b'-') {
-                place += 1;
-            }
-            let exponent = place;
-            place = after_digits(document, exponent);
-            if place == exponent {
-                return Err(Refused);
-            }
+        let has_exponent = byte(place) | 0x20 == b'e';
+        if has_exponent {
+            place = after_exponent(document, place)?;
         }
         if !ends_scalar(byte(place)) {
             return Err(Refused);
         }
-        Ok(Number { text: &document[start..place], is_integer })
+        let is_integer = decimals == 0 && !has_exponent;
+        Ok(Number { text: &document[start..place], is_integer, has_exponent, digits, decimals })
+    }
+
+    #[inline(always)]
+    fn is_negative(&self) -> bool {
+        self.text[0] == b'-'
     }
 
     /// Its value, if it is an integer of 64 bits.
-    #[inline]
+    #[inline(always)]
     pub fn as_i64(&self) -> Option<i64> {
-        if !self.is_integer {
-            return None;
-        }
-        let (negative, digits) = match self.text {
-            [b'-', digits @ ..] => (true, digits),
-            digits => (false, digits),
-        };
-        if digits.len() > 19 {
+        let Digits { value, count } = self.digits;
+        if !self.is_integer || count > 19 {
             return None; // there are no leading zeros
         }
-        let mut value = 0u64; // 19 digits fit
-        for digit in digits {
-            value = value * 10 + u64::from(digit - b'0');
-        }
-        if negative { 0i64.checked_sub_unsigned(value) } else { value.try_into().ok() }
+        if self.is_negative() { 0i64.checked_sub_unsigned(value) } else { value.try_into().ok() }
     }
 
     /// The nearest double; minus zero only if it is written as a fraction.
-    #[inline]
+    #[inline(always)]
     pub fn as_f64(&self) -> f64 {
         let short = if self.is_integer {
             self.as_i64().map(|integer| integer as f64)
         } else {
             self.short_fraction()
         };
-        if let Some(value) = short {
-            return value;
-        }
-        let text = std::str::from_utf8(self.text).unwrap_or_default();
-        text.parse().unwrap_or(f64::NAN) // whatever is a number for JSON is one for Rust
+        short.unwrap_or_else(|| self.long())
     }
 
     /// Of few digits and no exponent: both parts are doubles, and so the quotient is right.
+    #[inline(always)]
     fn short_fraction(&self) -> Option<f64> {
-        if self.text.len() > 17 {
-            return None;
-        }
-        let mut mantissa = 0u64;
-        let mut decimals = None;
-        let negative = self.text[0] == b'-';
-        for (place, byte) in self.text.iter().enumerate().skip(usize::from(negative)) {
-            match byte {
-                b'0'..=b'9' => mantissa = mantissa * 10 + u64::from(byte - b'0'),
-                b'.' => decimals = Some(self.text.len() - place - 1),
-                _ => return None,
-            }
-        }
-        const POWERS: [f64; 18] = [
+        const POWERS: [f64; 20] = [
             1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-            1e16, 1e17,
+            1e16, 1e17, 1e18, 1e19,
         ];
-        if mantissa > 1 << 53 {
+        let Digits { value, count } = self.digits;
+        if count > 19 || value > 1 << 53 || self.has_exponent {
             return None;
         }
-        let value = mantissa as f64 / POWERS.get(decimals?)?;
-        Some(if negative { -value } else { value })
+        let value = value as f64 / POWERS.get(self.decimals)?;
+        Some(if self.is_negative() { -value } else { value })
+    }
+
+    #[cold]
+    fn long(&self) -> f64 {
+        let text = std::str::from_utf8(self.text).unwrap_or_default();
+        text.parse().unwrap_or(f64::NAN) // whatever is a number for JSON is one for Rust
     }
 }
 
-/// The first place from here on without a digit.
-#[inline(always)]
-fn after_digits(document: &[u8], mut place: usize) -> usize {
-    while let Some(eight) = document.get(place..place + 8) {
-        let word = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
-        // Digits become 0 to 9. Adding 0x76 sets the highest bit of what is more; a carry may
-        // disturb only bytes after the first that is no digit.
-        let word = word ^ 0x3030_3030_3030_3030;
-        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-        if others != 0 {
-            return place + others.trailing_zeros() as usize / 8;
+impl Digits {
+    /// Appends the digits from a place on, which moves behind them. Eight at a time.
+    #[inline(always)]
+    fn read(&mut self, document: &[u8], place: &mut usize) {
+        const POWERS: [u64; 9] =
+            [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+        while let Some(eight) = document.get(*place..).and_then(|rest| rest.first_chunk()) {
+            // Digits become 0 to 9. Adding 0x76 sets the highest bit of what is more; a carry may
+            // disturb only bytes after the first that is no digit.
+            let word = u64::from_le_bytes(*eight) ^ 0x3030_3030_3030_3030;
+            let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+            let count = others.trailing_zeros() as usize / 8;
+            if count == 0 {
+                return;
+            }
+            // The digits at the end of the word, zeros before them.
+            let value = eight_digits(word << (64 - 8 * count));
+            self.value = self.value.wrapping_mul(POWERS[count]).wrapping_add(value);
+            self.count += count;
+            *place += count;
+            if count < 8 {
+                return;
+            }
         }
-        place += 8;
+        while let Some(digit @ b'0'..=b'9') = document.get(*place) {
+            self.value = self.value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            self.count += 1;
+            *place += 1;
+        }
     }
-    while document.get(place).is_some_and(u8::is_ascii_digit) {
-        place += 1;
+}
+
+/// The number that eight bytes from 0 to 9 stand for, the first one in the lowest byte.
+#[inline(always)]
+fn eight_digits(word: u64) -> u64 {
+    // Twos, then fours and eights: what is in the lower bytes counts more.
+    let twos = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let first = (twos & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
+    let second = (twos >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
+    first.wrapping_add(second) >> 32
+}
+
+/// What comes after an exponent, the `e` of which is at a place.
+fn after_exponent(document: &[u8], mut place: usize) -> Result<usize, Refused> {
+    place += 1;
+    place += usize::from(matches!(document.get(place), Some(b'+' | b'-')));
+    let digits = document[place.min(document.len())..].iter();
+    match digits.take_while(|byte| byte.is_ascii_digit()).count() {
+        0 => Err(Refused),
+        count => Ok(place + count),
     }
-    place
 }
 
 #[cfg(test)]
@@ -163,6 +187,23 @@ mod tests {
         assert_eq!(read("99999999999999999999"), None);
         assert_eq!(read("-0"), Some(0));
         assert_eq!(read("1.0"), None);
+    }
+
+    /// Wherever the number begins and ends.
+    #[test]
+    fn digits() {
+        for length in 1..=20 {
+            let text = &"12345678901234567890"[..length];
+            for (before, after) in [("", ""), ("[[[", "]"), ("", "]          ")] {
+                let document = format!("{before}{text}{after}");
+                let number = Number::at(document.as_bytes(), before.len()).unwrap();
+                assert_eq!(number.as_i64(), text.parse().ok(), "{document}");
+                let fraction = format!("{before}-0.{text}{after}");
+                let number = Number::at(fraction.as_bytes(), before.len()).unwrap();
+                let expected: f64 = format!("-0.{text}").parse().unwrap();
+                assert_eq!(number.as_f64().to_bits(), expected.to_bits(), "{fraction}");
+            }
+        }
     }
 
     #[test]

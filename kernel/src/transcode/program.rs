@@ -34,8 +34,36 @@ pub struct Text {
 pub struct Fragment {
     pub column: ColumnId,
     pub omits_nulls: bool,
-    /// What stands before each field, `,"a":`, and its value.
-    pub fields: Vec<(Box<[u8]>, TextId)>,
+    /// What stands before the fields, `,"a":`, one after the other: there may be thousands.
+    starts: Vec<u8>,
+    /// Where in that the start of each field ends, and its value.
+    fields: Vec<(usize, TextId)>,
+}
+
+impl Fragment {
+    /// `fields` are what stands before each, `,"a":`, and its value.
+    pub fn new(column: ColumnId, omits_nulls: bool, fields: Vec<(String, TextId)>) -> Self {
+        let mut starts = Vec::new();
+        let fields = fields
+            .into_iter()
+            .map(|(start, text)| {
+                starts.extend_from_slice(start.as_bytes());
+                (starts.len(), text)
+            })
+            .collect();
+        Fragment { column, omits_nulls, starts, fields }
+    }
+
+    /// What stands before each field, and its value.
+    #[inline]
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], TextId)> {
+        let mut begin = 0;
+        self.fields.iter().map(move |(end, text)| {
+            let start = &self.starts[begin..*end];
+            begin = *end;
+            (start, *text)
+        })
+    }
 }
 
 #[derive(Default)]
@@ -46,6 +74,11 @@ pub struct Transcoding {
 }
 
 impl Transcoding {
+    /// Is a text that of a string column?
+    pub fn is_string(&self, id: TextId) -> bool {
+        matches!(self.forms[self.texts[id].form], Form::Scalar(Kind::Text))
+    }
+
     /// Checks that all numbers refer to something, as `Program::check` does.
     pub fn check(&self, kinds: &[Kind]) -> Result<(), &'static str> {
         for (id, form) in self.forms.iter().enumerate() {
@@ -75,7 +108,7 @@ impl Transcoding {
             if kinds.get(fragment.column) != Some(&Kind::Binary) {
                 return Err("a fragment is a column of bytes");
             }
-            if fragment.fields.iter().any(|(_, text)| *text >= self.texts.len()) {
+            if fragment.fields().any(|(_, text)| text >= self.texts.len()) {
                 return Err("there is no such text");
             }
         }

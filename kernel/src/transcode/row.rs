@@ -11,8 +11,20 @@ use crate::encode::strings::quoted;
 use crate::json::document::Cursor;
 
 impl Row<'_> {
-    /// Finds the piece of a text.
+    /// Finds the piece of a text of a string column.
     #[inline]
+    pub(crate) fn transcode_string(&mut self, id: TextId, at: Cursor) -> Done {
+        let document = &self.document;
+        if document.byte(at) != b'"' || document.has_escapes {
+            return self.transcode(id, at);
+        }
+        let (start, end) = document.text_range(at);
+        self.state.pieces.of_texts[id] = Piece::Document { start: start - 1, end: end + 1 };
+        Ok(())
+    }
+
+    /// Finds the piece of a text.
+    #[inline(never)]
     pub(crate) fn transcode(&mut self, id: TextId, at: Cursor) -> Done {
         let wanted = &self.program.transcoding.texts[id];
         let mistyped = self.state.mistyped;
@@ -176,11 +188,11 @@ impl Row<'_> {
 fn string_together(fragment: &Fragment, document: &[u8], pieces: &Pieces, out: &mut Vec<u8>) {
     // What has been decided to be copied from the document, but not yet been.
     let mut run = 0..0;
-    for (before, text) in &fragment.fields {
-        match pieces.of_texts[*text] {
+    for (before, text) in fragment.fields() {
+        match pieces.of_texts[text] {
             Piece::Document { start, end } => {
                 // `,"name":` may stand before the value as we would write it, too.
-                if run.end + before.len() == start && document[run.end..start] == **before {
+                if run.end + before.len() == start && document[run.end..start] == *before {
                     run.end = end;
                 } else {
                     out.extend_from_slice(&document[run]);

@@ -155,7 +155,8 @@ def sweep_unpublished(pipeline: str, target: SinkTarget) -> None:
     """
     for folder in (target.folder, target.dead_letters):
         for path in Path(folder).glob(f".*{_SUFFIX}"):
-            if path.name.startswith(f".{pipeline}-"):
+            # Up to the last dash: the name of another pipeline may begin with this one's.
+            if path.name.rpartition("-")[0] == f".{pipeline}":
                 path.unlink(missing_ok=True)
 
 

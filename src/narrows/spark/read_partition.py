@@ -116,9 +116,10 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
 
 def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     kept = _kept_decoder(spec.format, tuple(sorted(spec.options.items())))
-    columns = len(spec.projection.columns)
     if isinstance(kept, RangeDecoder) and compression_of(read.path) is None:
-        block_bytes = BLOCK_BYTES if _NARROW < columns < _WIDE else _LARGE_BYTES
+        # It decodes what is in the cache, however large a block is. But text that is copied into
+        # the sink's files is worth keeping there, and new memory costs as much as copying does.
+        block_bytes = BLOCK_BYTES if spec.fragments else _LARGE_BYTES
         for found in kept.decode_range(
             read, spec.projection, block_bytes=block_bytes, block_payloads=_SHIPPED_ROWS
         ):
@@ -129,7 +130,7 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
         read,
         skip_before=skip_before,
         keep_blank=spec.format == "text",  # where a blank line is a row
-        block_bytes=_block_bytes(columns),
+        block_bytes=_block_bytes(len(spec.projection.columns)),
     )
     finds_lines = decoder if isinstance(decoder, LineDecoder) else None
     for block in blocks:
