@@ -1,6 +1,6 @@
 """Reading NDJSON: Narrows against what people write in Spark today.
 
-    python bench/reading.py [--megabytes 2000] [--repeats 3] [--only small]
+    python bench/reading.py [--megabytes 1000] [--repeats 3] [--only small]
 
 Both sides run in one Spark session on the same files, in turns, and their answers are compared.
 """
@@ -66,7 +66,6 @@ CASES = (
         ("id", "get(items, 0).x AS x0"),
         pruned="id BIGINT, items ARRAY<STRUCT<x: BIGINT>>",
         against=(PRUNED, FULL),
-        share=0.4,
     ),
     Case(
         "SELECT *, all 43 columns and the list",
@@ -88,7 +87,7 @@ CASES = (
 
 
 def main() -> None:
-    parser = report.options(__doc__, megabytes=2000, repeats=3, only="")
+    parser = report.options(__doc__, megabytes=1000, repeats=3, only="")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as state, narrows.connect(state=state) as session:
         rows = [

@@ -1,7 +1,7 @@
 """15 000 columns, JSON in and JSON out: Narrows against explicit selects in Spark.
 
     python bench/wide_select.py [--columns 15000] [--documents 2000] [--spark-documents 96]
-                                [--rewrite-off]
+                                [--repeats 3] [--rewrite-off]
 
 Rows per second are those of a running pipeline: a run over all documents less a run over a few, so
 that planning and start, which are shown apart, do not count. Spark gets fewer documents, it is that
@@ -25,7 +25,6 @@ import report
 
 FEW = 16
 TEN = 10
-REPEATS = 3
 RULE = "narrows.rule.by_index_projection_into_encoder_rewrite"
 
 
@@ -38,7 +37,7 @@ class Measured:
 
 
 def main() -> None:
-    parser = report.options(__doc__, columns=15_000, documents=2_000, spark_documents=96)
+    parser = report.options(__doc__, columns=15_000, documents=2_000, spark_documents=96, repeats=3)
     parser.add_argument("--without-spark", action="store_true")
     parser.add_argument("--rewrite-off", action="store_true", help="takes some minutes")
     options = parser.parse_args()
@@ -51,11 +50,11 @@ def main() -> None:
     results: list[Measured] = []
     work = Path(tempfile.mkdtemp(prefix="narrows-wide-"))
     with narrows.connect(state=work / "state") as session:
-        ours = Ours(session, names, work, few)
+        ours = Ours(session, names, work, few, options.repeats)
         results.append(ours.measure("narrows, all by name", names, many, options.documents))
         results.append(ours.measure("narrows, ten of them", ten, many, options.documents))
         if not options.without_spark:
-            theirs = Theirs(session, names, work, few)
+            theirs = Theirs(session, names, work, few, options.repeats)
             count = options.spark_documents
             results.append(theirs.measure("from_json, select, to_json", names, for_spark, count))
             results.append(theirs.measure("from_json, ten of them", ten, for_spark, count))
@@ -100,8 +99,10 @@ def _number(line: str) -> int:
 
 
 class Ours:
-    def __init__(self, session: narrows.Session, names: list[str], work: Path, few: Path) -> None:
-        self._session, self._work, self._few = session, work, few
+    def __init__(
+        self, session: narrows.Session, names: list[str], work: Path, few: Path, repeats: int
+    ) -> None:
+        self._session, self._work, self._few, self._repeats = session, work, few, repeats
         self._schema = ", ".join(f"{name} STRING" for name in names)
         self._runs = 0
         self._seconds(names[:2], few)  # the first query of a session is a slow one
@@ -109,8 +110,8 @@ class Ours:
     def measure(self, name: str, columns: list[str], data: Path, documents: int) -> Measured:
         self._seconds(columns, self._few)
         # Starting takes longer than the work does, and not always equally long: the best of some.
-        start = min(self._seconds(columns, self._few) for _ in range(REPEATS))
-        seconds = min(self._seconds(columns, data) for _ in range(REPEATS))
+        start = min(self._seconds(columns, self._few) for _ in range(self._repeats))
+        seconds = min(self._seconds(columns, data) for _ in range(self._repeats))
         rate = (documents - FEW) / max(seconds - start, 0.1)
         return Measured(name, start, rate, self._work / f"out{self._runs}")
 
@@ -128,16 +129,18 @@ class Ours:
 
 
 class Theirs:
-    def __init__(self, session: narrows.Session, names: list[str], work: Path, few: Path) -> None:
-        self._spark, self._work, self._few = session.spark, work, few
+    def __init__(
+        self, session: narrows.Session, names: list[str], work: Path, few: Path, repeats: int
+    ) -> None:
+        self._spark, self._work, self._few, self._repeats = session.spark, work, few, repeats
         self._schema = ", ".join(f"{name} STRING" for name in names)
         self._runs = 0
 
     def measure(self, name: str, columns: list[str], data: Path, documents: int) -> Measured:
         self._seconds(columns, self._few)  # the first is slower than any later one
         # As on our side, the best of some.
-        start = min(self._seconds(columns, self._few) for _ in range(REPEATS))
-        seconds = min(self._seconds(columns, data) for _ in range(REPEATS))
+        start = min(self._seconds(columns, self._few) for _ in range(self._repeats))
+        seconds = min(self._seconds(columns, data) for _ in range(self._repeats))
         rate = (documents - FEW) / max(seconds - start, 0.1)
         return Measured(name, start, rate, self._work / f"spark{self._runs}")
 
