@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,9 @@ _SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }
 
+_SOME = 32
+"""Tasks for a cluster of unknown size: a task that has nothing to read still costs something."""
+
 
 def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
     """Starts Spark in this process; what it has to say goes to the log file."""
@@ -51,6 +55,18 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
         builder = builder.config("spark.driver.extraJavaOptions", option)
         with _errors_to(log):
             return builder.getOrCreate()
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks can run at a time, as far as settings tell: on a cluster that grows and
+    shrinks, or that somebody else set up, nothing does."""
+    local = re.fullmatch(r"local(?:\[(\d+|\*).*\])?", spark.conf.get("spark.master", "") or "")
+    if local:
+        count = local[1] or "1"
+        return (os.cpu_count() or 1) if count == "*" else int(count)
+    executors = spark.conf.get("spark.executor.instances", "") or ""
+    each = spark.conf.get("spark.executor.cores", "") or "1"
+    return int(executors) * int(each) if executors.isdecimal() and each.isdecimal() else _SOME
 
 
 @contextmanager

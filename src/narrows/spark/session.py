@@ -29,7 +29,7 @@ from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import OpenSource, compile_plan
 from narrows.spark.dead_letters import keep_payloads
-from narrows.spark.embedded import embedded_session
+from narrows.spark.embedded import cores, embedded_session
 from narrows.spark.ingest import NarrowsIngest
 from narrows.spark.log_source import NarrowsLog
 from narrows.spark.projections import Projections
@@ -321,7 +321,9 @@ class Session:
 
     @property
     def parallelism(self) -> int:
-        return int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
+        """How many tasks read a source, at most."""
+        shuffled = int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
+        return min(shuffled, cores(self.spark))
 
     def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
         """The rows of a source, with the columns that the specification ships."""
