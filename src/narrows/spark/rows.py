@@ -36,9 +36,11 @@ class Views:
         return f"{_database(self.spark)}.{name}"
 
     def drop(self) -> None:
-        for name in self._names:
-            self.spark.catalog.dropGlobalTempView(name)
-        self._names.clear()
+        # Spark Connect looks names up when the query runs, not when it is written down.
+        if not is_remote():
+            for name in self._names:
+                self.spark.catalog.dropGlobalTempView(name)
+            self._names.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -49,9 +51,7 @@ class Views:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Spark Connect looks names up when the query runs, not when it is written down.
-        if not is_remote():
-            self.drop()
+        self.drop()
 
 
 def _database(spark: SparkSession) -> str:
