@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from narrows.codecs.decoder import Decoded
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.json_native import NativeJsonDecoder
 from narrows.codecs.kernel import is_native_usable
@@ -31,33 +33,48 @@ PROJECTION = DecodeProjection(read_schema("a INT"), ALL)
 
 contents = st.lists(st.sampled_from(PIECES), max_size=60).map(b"".join)
 limits = st.tuples(st.sampled_from((1, 2, 7, 64, 2_000)), st.integers(1, 9))
-Found = tuple[list[object], list[tuple[int, bytes, str]]]
+Found = tuple[list[object], list[tuple[int, bytes]], list[tuple[int, bytes, str]]]
+"""The rows, the line that each was made of, and what is bad."""
 
 
 def native(read: FileRange, block_bytes: int, block_payloads: int) -> Found:
     rows: list[object] = []
+    lines = []
     bad = []
     for found in NativeJsonDecoder().decode_range(
         read, PROJECTION, block_bytes=block_bytes, block_payloads=block_payloads
     ):
         rows += found.decoded.batch.column(0).to_pylist()
+        lines += [(found.lines.offset(p), found.lines.payload(p)) for p in _places(found.decoded)]
         for each in found.decoded.bad:
             assert each.position < block_payloads
             place = found.lines.offset(each.position)
             bad.append((place, found.lines.payload(each.position), each.reason))
-    return rows, bad
+    return rows, lines, bad
+
+
+def _places(decoded: Decoded) -> Sequence[int]:
+    """Of each row, the position of its payload."""
+    places = decoded.row_positions
+    if places is None:
+        bad = {each.position for each in decoded.bad}
+        payloads = range(decoded.batch.num_rows + len(bad))
+        places = [place for place in payloads if place not in bad]
+    return places
 
 
 def portable(read: FileRange) -> Found:
     rows: list[object] = []
+    lines = []
     bad = []
     for block in read_blocks(read):
         decoded = JsonDecoder().decode_with_projection(block.payloads, PROJECTION)
         rows += decoded.batch.column(0).to_pylist()
+        lines += [(block.offset(p), block.payload(p)) for p in _places(decoded)]
         for each in decoded.bad:
             place = block.offset(each.position)
             bad.append((place, block.payload(each.position), each.reason))
-    return rows, bad
+    return rows, lines, bad
 
 
 @settings(max_examples=300)

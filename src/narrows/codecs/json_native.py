@@ -9,6 +9,7 @@ is decided in one place, and the two kernels can differ only in what is common.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -21,7 +22,7 @@ from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.json_native_program import describe
 from narrows.codecs.kernel import load_native
 from narrows.codecs.projection import DecodeProjection
-from narrows.files.lines import shrunk, unreadable
+from narrows.files.lines import read_blocks, shrunk, unreadable
 from narrows.files.ranges import FileRange
 
 _KEPT_PROGRAMS = 8
@@ -74,7 +75,9 @@ class NativeJsonDecoder:
                 found = program.decoder.decode_file(reader, block_bytes, block_payloads)
                 if not found.payloads:
                     return
-                lines = _LeftLines(found.left_payloads)
+                # The last line may end behind the range, and the file's last one without LF.
+                block = FileRange(read.path, start, min(reader.offset, read.end))
+                lines = _Lines(block, found.left_payloads)
                 decoded = self._decoded(found, program, projection, lines.payloads)
                 yield DecodedLines(decoded, reader.offset - start, lines)
         except EOFError as error:
@@ -110,19 +113,32 @@ class NativeJsonDecoder:
         return program
 
 
-class _LeftLines:
-    """The lines that the kernel left; what is bad is among them."""
+class _Lines:
+    """The payloads of a block. The kernel hands over those that it left, among which is nearly all
+    that is bad; for others - an event time that is missing - the block is read once more."""
 
-    def __init__(self, left: Sequence[tuple[int, int, bytes]]) -> None:
+    def __init__(self, block: FileRange, left: Sequence[tuple[int, int, bytes]]) -> None:
         self.payloads = [payload for _, _, payload in left]
-        self._places = {position: number for number, (position, _, _) in enumerate(left)}
-        self._offsets = [offset for _, offset, _ in left]
+        self._left = {position: (offset, payload) for position, offset, payload in left}
+        self._block = block
 
     def payload(self, position: int) -> bytes:
-        return self.payloads[self._places[position]]
+        return self._line(position)[1]
 
     def offset(self, position: int) -> int:
-        return self._offsets[self._places[position]]
+        return self._line(position)[0]
+
+    def _line(self, position: int) -> tuple[int, bytes]:
+        found = self._left.get(position)
+        return found if found is not None else self._read_again[position]
+
+    @cached_property
+    def _read_again(self) -> list[tuple[int, bytes]]:
+        return [
+            (block.offset(place), payload)
+            for block in read_blocks(self._block)
+            for place, payload in enumerate(block.payloads)
+        ]
 
 
 class _Program:
