@@ -113,6 +113,18 @@ def test_rows_without_a_time_are_dead_letters(session: narrows.Session, folder: 
     assert [json.loads(letter["payload"])["k"] for letter in letters] == [2, 3, 4]
 
 
+def test_a_subquery_below_a_window_gives_no_hidden_columns(
+    session: narrows.Session, folder: Path
+) -> None:
+    put(folder, "a.json", *({"k": i % 3, "a": i, "ts": i} for i in range(12)))
+    (folder / "keys.json").write_text('{"x": 1}\n{"x": 2}\n', "utf-8")
+    path = folder / "keys.json"
+    session.execute(f"CREATE TABLE keys (x BIGINT) WITH (connector = 'file', path = '{path}')")
+    counted = "SELECT k, count(*) AS n FROM timed WHERE k IN (SELECT x FROM keys)"
+    query = f"{counted} GROUP BY k, tumblingwindow('ss', 6)"
+    assert sorted(map(tuple, session.query(query).collect())) == [(1, 2), (1, 2), (2, 2), (2, 2)]
+
+
 def test_the_place_of_a_row_does_not_depend_on_tests_or_tasks(
     session: narrows.Session, folder: Path
 ) -> None:

@@ -9,6 +9,7 @@ user's names come back at the very end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +100,7 @@ def compile_plan(
     Behind the columns stand the fragments that readers have encoded, if there are any. `given` are
     nodes whose rows are there already: what they stand on is not compiled.
     """
-    with Views(spark) as views:
+    with closing(Views(spark)) as views:
         compiler = Compiler(plan, views, open_source, time or RunTime(), given or {})
         frame = compiler.frame(plan)
         return frame.with_rows(_with_names(plan, frame)).data
@@ -109,7 +110,7 @@ def compile_node(
     plan: Node, node: Node, spark: SparkSession, open_source: OpenSource, time: RunTime
 ) -> Frame:
     """The frame of a node in a plan, with names of ours; its data frame has been made."""
-    with Views(spark) as views:
+    with closing(Views(spark)) as views:
         frame = Compiler(plan, views, open_source, time, {}).frame(node)
         return frame.with_rows(frame.data)
 
@@ -249,11 +250,7 @@ class Compiler:
 
     def _selected(self, frame: Frame, node: Project) -> Frame:
         relation, hidden = node.relation.id, node in self._hidden
-        sql = self.sql(frame)
-        columns = [
-            f"{sql.text(named.expr)} AS {quote(column_name(relation, ordinal))}"
-            for ordinal, named in node.computed
-        ]
+        columns = _listed(self.sql(frame), node.computed, relation)
         kept = [*frame.fragments, *(frame.hidden if hidden else ())]
         selected = replace(
             frame.with_rows(select([*columns, *map(quote, kept)], frame.text)),
@@ -292,11 +289,8 @@ class Compiler:
             (ordinal, named._replace(expr=rewrite(named.expr, written_out)))
             for ordinal, named in project.computed
         ]
-        sql, relation = self.sql(frame), project.relation.id
-        columns = [
-            f"{sql.text(named.expr)} AS {quote(column_name(relation, ordinal))}"
-            for ordinal, named in fields
-        ]
+        relation = project.relation.id
+        columns = _listed(self.sql(frame), fields, relation)
         before = [named.expr for _, named in project.computed]
         if all(named.expr in before for _, named in fields):
             columns.append(_ALL_ROWS)
@@ -343,6 +337,13 @@ class Compiler:
 
 
 # --- columns --------------------------------------------------------------------------------------
+
+
+def _listed(sql: SparkSql, fields: Sequence[tuple[int, NamedExpr]], relation: int) -> list[str]:
+    return [
+        f"{sql.text(named.expr)} AS {quote(column_name(relation, ordinal))}"
+        for ordinal, named in fields
+    ]
 
 
 def _made(fields: Sequence[tuple[int, NamedExpr]], relation: int) -> dict[ColumnId, Typed]:

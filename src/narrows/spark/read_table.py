@@ -64,13 +64,13 @@ class TableReads:
             self._views[key] = views, views.add(_read(self._spark, spec, files))
             if len(self._views) > _KEPT_READS:
                 _, (oldest, _) = self._views.popitem(last=False)
-                oldest.drop()
+                oldest.close()
         self._views.move_to_end(key)
         return self._views[key][1]
 
     def forget(self) -> None:
         for views, _ in self._views.values():
-            views.drop()
+            views.close()
         self._views.clear()
 
 

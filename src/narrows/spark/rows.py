@@ -8,8 +8,7 @@ name of a temporary view.
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import NewType, Self
+from typing import NewType
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,23 +34,12 @@ class Views:
         self._names.append(name)
         return f"{_database(self.spark)}.{name}"
 
-    def drop(self) -> None:
+    def close(self) -> None:
         # Spark Connect looks names up when the query runs, not when it is written down.
         if not is_remote():
             for name in self._names:
                 self.spark.catalog.dropGlobalTempView(name)
             self._names.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.drop()
 
 
 def _database(spark: SparkSession) -> str:

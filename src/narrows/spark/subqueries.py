@@ -40,7 +40,8 @@ def _answer(compiler: Compiler, node: Subquery, frame: Frame) -> str:
     if node.kind is SubqueryKind.EXISTS:
         return f"EXISTS (SELECT 1 FROM {inner.text})"
     query = inner.text
-    if not isinstance(node.subplan, Project):  # whose columns are just those that are asked for
+    # A projection's columns are just those that are asked for, unless it carries hidden ones.
+    if not isinstance(node.subplan, Project) or inner.hidden:
         columns = [inner.sql.text(column) for column in node.subplan.outputs]
         query = f"({select(columns, inner.text)})"
     if node.kind is SubqueryKind.SCALAR:
