@@ -62,6 +62,8 @@ class Catalog:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._pipelines: dict[str, Pipeline] = {}
+        self._planned: dict[str, tuple[Pipeline, Plan]] = {}
+        """Plans that were made when pipelines were declared."""
         self.functions = FunctionRegistry(parent=builtin_functions())
         self.disabled_rules: frozenset[str] = frozenset()
         """Rules that were switched off: `SET narrows.rule.<name> = off`."""
@@ -85,6 +87,8 @@ class Catalog:
         return self.execute(text, str(path))
 
     def execute_statement(self, statement: Statement) -> Answer:
+        if isinstance(statement, CreateSource | CreateSink | Drop | Set):
+            self._planned.clear()
         match statement:
             case CreateSource():
                 self._declare(statement, self._sources, self._source)
@@ -113,12 +117,14 @@ class Catalog:
 
     def add_function(self, name: str, min_args: int = 0, max_args: int | None = None) -> None:
         """Makes a user's function known by name. What it looks at is not known: everything."""
+        self._planned.clear()
         self.functions.add(
             Function(name.lower(), min_args=min_args, max_args=max_args, known=False)
         )
 
     def add_source(self, source: Source) -> None:
         """Declares a source that no statement can: a data frame of the user's."""
+        self._planned.clear()
         self._sources[source.name.casefold()] = source
 
     # --- look-up ----------------------------------------------------------------------------------
@@ -144,6 +150,10 @@ class Catalog:
     def plan_pipeline(self, name: str, *, pruning: bool = True) -> Plan:
         """The plan of a pipeline, down to its sinks."""
         pipeline = self.pipeline(name)
+        # For the first who asks, mostly to start it: a plan of many columns is large.
+        planned, plan = self._planned.pop(name.casefold(), (None, None))
+        if pruning and planned is pipeline and plan is not None:
+            return plan
         return plan_query(pipeline.query, self, pipeline=pipeline, pruning=pruning)
 
     def summary(self) -> str:
@@ -253,7 +263,8 @@ class Catalog:
             if sinks[place] in sinks[:place]:
                 raise fail(Code.DUPLICATE_OBJECT, f"sink `{name}` is named twice", span)
         pipeline = Pipeline(name=statement.name, sinks=sinks, query=statement.query)
-        plan_query(pipeline.query, self, pipeline=pipeline)
+        plan = plan_query(pipeline.query, self, pipeline=pipeline)
+        self._planned[pipeline.name.casefold()] = pipeline, plan
         return pipeline
 
     # --- DROP, DESCRIBE, EXPLAIN ------------------------------------------------------------------

@@ -18,6 +18,7 @@ import simdjson
 from narrows.codecs.decoder import Decoded, RecordDecoder, register_decoder
 from narrows.codecs.json_program import Program
 from narrows.codecs.json_times import find_zone
+from narrows.codecs.kept import Kept
 from narrows.codecs.kernel import PORTABLE, chosen_kernel
 from narrows.codecs.projection import DecodeProjection
 from narrows.errors import Code, fail
@@ -25,7 +26,6 @@ from narrows.errors import Code, fail
 _CAPACITY = 32 * 1024 * 1024
 """Larger payloads go to the exact parser. simdjson counts elements in 24 bits, and pysimdjson
 trusts the count: this is as large as a payload may be without one list of more."""
-_KEPT_PROGRAMS = 8
 
 
 class JsonDecoder:
@@ -37,25 +37,13 @@ class JsonDecoder:
         if found is None:
             raise fail(Code.INVALID_OPTION, f"there is no time zone `{zone}`")
         self.zone = found
-        self._parser = simdjson.Parser(max_capacity=_CAPACITY)
-        self._programs: list[tuple[DecodeProjection, Program]] = []
+        parser = simdjson.Parser(max_capacity=_CAPACITY)
+        self._programs = Kept(lambda projection: Program(projection, found, parser))
 
     def decode_with_projection(
         self, payloads: Sequence[bytes], projection: DecodeProjection
     ) -> Decoded:
-        return self._program(projection).decode(payloads)
-
-    def _program(self, projection: DecodeProjection) -> Program:
-        """The program of a projection; the last few are kept, the most recent one first."""
-        for place, (known, program) in enumerate(self._programs):
-            if known is projection or known == projection:
-                if place:
-                    self._programs.insert(0, self._programs.pop(place))
-                return program
-        program = Program(projection, self.zone, self._parser)
-        self._programs.insert(0, (projection, program))
-        del self._programs[_KEPT_PROGRAMS:]
-        return program
+        return self._programs.of(projection).decode(payloads)
 
 
 def _make(options: Mapping[str, object]) -> RecordDecoder:

@@ -20,12 +20,11 @@ from narrows.codecs.decoder import BadPayload, Decoded, DecodedLines, Pieces
 from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.json_native_program import describe
+from narrows.codecs.kept import Kept
 from narrows.codecs.kernel import load_native
 from narrows.codecs.projection import DecodeProjection
 from narrows.files.lines import read_blocks, shrunk, unreadable
 from narrows.files.ranges import FileRange
-
-_KEPT_PROGRAMS = 8
 
 
 class NativeJsonDecoder:
@@ -35,14 +34,14 @@ class NativeJsonDecoder:
         self._portable = JsonDecoder(zone)
         self._zone_name = zone
         fixed = self._portable.zone
-        self._zone = fixed if isinstance(fixed, int) else None
-        self._kernel = load_native()
-        self._programs: list[tuple[DecodeProjection, _Program]] = []
+        zone_offset = fixed if isinstance(fixed, int) else None
+        self._kernel = kernel = load_native()
+        self._programs = Kept(lambda projection: _Program(projection, zone_offset, kernel))
 
     def decode_with_projection(
         self, payloads: Sequence[bytes], projection: DecodeProjection
     ) -> Decoded:
-        program = self._program(projection)
+        program = self._programs.of(projection)
         try:
             found = program.decoder.decode(payloads)
         except OverflowError:  # more than Arrow's offsets can count
@@ -51,7 +50,7 @@ class NativeJsonDecoder:
         return self._decoded(found, program, projection, left)
 
     def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded:
-        program = self._program(projection)
+        program = self._programs.of(projection)
         found = program.decoder.decode_lines(pieces)
         left = []
         for _, number, start, end in found.left_lines:
@@ -67,7 +66,7 @@ class NativeJsonDecoder:
         block_bytes: int,
         block_payloads: int,
     ) -> Iterator[DecodedLines]:
-        program = self._program(projection)
+        program = self._programs.of(projection)
         try:
             reader = self._kernel.LineReader(read.path, read.start, read.end)
             while True:
@@ -99,18 +98,6 @@ class NativeJsonDecoder:
             arrays = [*other.batch.columns[: projection.observed], *fragments]
             other.batch = pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
         return program.with_fragments(_merge(found, batch, other))
-
-    def _program(self, projection: DecodeProjection) -> _Program:
-        """The program of a projection; the last few are kept, the most recent one first."""
-        for place, (known, program) in enumerate(self._programs):
-            if known is projection or known == projection:
-                if place:
-                    self._programs.insert(0, self._programs.pop(place))
-                return program
-        program = _Program(projection, self._zone, self._kernel)
-        self._programs.insert(0, (projection, program))
-        del self._programs[_KEPT_PROGRAMS:]
-        return program
 
 
 class _Lines:

@@ -17,7 +17,7 @@ value:
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 
@@ -84,16 +84,20 @@ class DecodeProjection:
     """What the reader itself looks at to filter rows; decoded, but not shipped."""
     fragments: tuple[Fragment, ...] = ()
     """What the reader encodes; the fields are decoded, but not shipped as columns."""
-    columns: tuple[FlatColumn, ...] = field(init=False)
-    """The shipped columns, then those that are only tested, then those that are only encoded."""
 
-    def __post_init__(self) -> None:
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is derived: a worker that needs it makes it faster than it is carried."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def columns(self) -> tuple[FlatColumn, ...]:
+        """The shipped columns, then those that are only tested, then those only encoded."""
         columns = dict.fromkeys(_flatten((), self.schema, self.demand))
         tested = dict.fromkeys(_flatten((), self.schema, self.tested))
         encoded = dict.fromkeys(
             _encoded(field) for fragment in self.fragments for field in fragment.fields
         )
-        object.__setattr__(self, "columns", tuple(columns | tested | encoded))
+        return tuple(columns | tested | encoded)
 
     @cached_property
     def shipped(self) -> int:

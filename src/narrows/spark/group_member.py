@@ -16,12 +16,14 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.log import SharedLog
+from narrows.spark.carried import Carried
 from narrows.spark.log_source import LogSpec, read_entries, shares
 from narrows.spark.sink import write_task
 from narrows.spark.source import shipped_schema
 from narrows.spark.write_spec import WriteSpec
 
 EXECUTION = ".execution"
+Batches = Iterator[pa.RecordBatch]
 _RESULT = "member STRING, written BINARY, seconds DOUBLE"
 
 
@@ -57,13 +59,22 @@ class Member:
 
 def member_source(spark: SparkSession, log: LogSpec, tasks: Path, partitions: int) -> DataFrame:
     """The rows of the entries that the task file names when the frame is run."""
-    numbers = spark.range(0, partitions, 1, partitions)
-    return numbers.mapInArrow(_reader(log, str(tasks), partitions), shipped_schema(log.read))
+    carried = Carried(log)
+
+    def read(batches: Batches) -> Batches:
+        return _read(carried.value, tasks, partitions, batches)
+
+    return spark.range(0, partitions, 1, partitions).mapInArrow(read, shipped_schema(log.read))
 
 
 def written(rows: DataFrame, name: str, write: WriteSpec) -> DataFrame:
     """What the tasks of a pipeline write: rows that are as its sinks take them."""
-    return rows.mapInArrow(_writer(name, write), _RESULT)
+    carried = Carried(write)
+
+    def save(batches: Batches) -> Batches:
+        return _write(name, carried.value, batches)
+
+    return rows.mapInArrow(save, _RESULT)
 
 
 def copied(
@@ -71,27 +82,22 @@ def copied(
 ) -> DataFrame:
     """The same for a pipeline that computes nothing: its reader has encoded everything, so what it
     ships is what its sinks take, and no row need cross the JVM."""
-    read, save = _reader(log, str(tasks), partitions), _writer(name, write)
+    both = Carried((log, write))
 
-    def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return save(read(batches))
+    def copy(batches: Batches) -> Batches:
+        reads, writes = both.value
+        return _write(name, writes, _read(reads, tasks, partitions, batches))
 
     return spark.range(0, partitions, 1, partitions).mapInArrow(copy, _RESULT)
 
 
-def _reader(
-    log: LogSpec, tasks: str, partitions: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tell_execution(Path(tasks))
-        after, upto = json.loads(Path(tasks).read_text("utf-8"))
-        entries = SharedLog(log.folder).entries(after, upto)
-        packed = shares(entries, partitions)
-        for batch in batches:
-            for partition in batch.column(0).to_pylist():
-                yield from read_entries(log, packed[partition])
-
-    return read
+def _read(log: LogSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
+    tell_execution(tasks)
+    after, upto = json.loads(tasks.read_text("utf-8"))
+    packed = shares(SharedLog(log.folder).entries(after, upto), partitions)
+    for batch in numbers:
+        for partition in batch.column(0).to_pylist():
+            yield from read_entries(log, packed[partition])
 
 
 def tell_execution(tasks: Path) -> None:
@@ -108,17 +114,12 @@ def tell_execution(tasks: Path) -> None:
         written.replace(tasks.with_suffix(EXECUTION))
 
 
-def _writer(
-    name: str, spec: WriteSpec
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        started = time.perf_counter()
-        written = write_task(spec, batches)
-        columns = [[name], [pickle.dumps(written)], [time.perf_counter() - started]]
-        arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
-
-    return write
+def _write(name: str, spec: WriteSpec, rows: Batches) -> Batches:
+    started = time.perf_counter()
+    written = write_task(spec, rows)
+    columns = [[name], [pickle.dumps(written)], [time.perf_counter() - started]]
+    arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
+    yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
 
 
 _RESULT_TYPES = (pa.string(), pa.binary(), pa.float64())

@@ -10,9 +10,7 @@ run again after a crash knows whether its entry is there already, and then does 
 
 from __future__ import annotations
 
-import base64
 import json
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -32,11 +30,11 @@ from pyspark.sql.types import StructType
 from narrows.codecs.projection import Aspect, DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.demand_json import demand_from_json, demand_to_json
-from narrows.errors import InternalError
 from narrows.files.ranges import FileRange
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import Registry
 from narrows.shared.segments import SegmentWriter, segment_from_json
+from narrows.spark.carried import Carried
 from narrows.spark.file_reader import FileStreamReader
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
@@ -57,16 +55,6 @@ class IngestSpec:
     read: ReadSpec
     """How to read; which columns is decided for each micro-batch."""
 
-    def to_option(self) -> str:
-        return base64.b64encode(pickle.dumps(self)).decode("ascii")
-
-    @staticmethod
-    def from_option(text: str) -> IngestSpec:
-        spec = pickle.loads(base64.b64decode(text))
-        if not isinstance(spec, IngestSpec):
-            raise InternalError("the option `spec` holds no ingest specification")
-        return spec
-
 
 class NarrowsIngest(DataSource):
     @classmethod
@@ -75,7 +63,7 @@ class NarrowsIngest(DataSource):
 
     @property
     def _spec(self) -> IngestSpec:
-        return IngestSpec.from_option(self.options["spec"])
+        return Carried[IngestSpec].from_option(self.options["spec"]).value
 
     def schema(self) -> str:
         return f"{MESSAGE} STRING"

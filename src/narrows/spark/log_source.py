@@ -6,8 +6,6 @@ query of their own. An offset of that is the number of an entry.
 
 from __future__ import annotations
 
-import base64
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,10 +20,11 @@ from pyspark.sql.types import StructType
 
 from narrows.codecs.batches import batch_of
 from narrows.codecs.decoder import Decoded
-from narrows.errors import Code, InternalError, fail
+from narrows.errors import Code, fail
 from narrows.shared.log import Entry, SharedLog
 from narrows.shared.registry import Registry
 from narrows.shared.segments import Segment, read_segment
+from narrows.spark.carried import Carried
 from narrows.spark.read_partition import ship
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.row_order import RunsOrder
@@ -41,16 +40,6 @@ class LogSpec:
     """Of the shared stream, in the state folder."""
     consumer: str
     read: ReadSpec
-
-    def to_option(self) -> str:
-        return base64.b64encode(pickle.dumps(self)).decode("ascii")
-
-    @staticmethod
-    def from_option(text: str) -> LogSpec:
-        spec = pickle.loads(base64.b64decode(text))
-        if not isinstance(spec, LogSpec):
-            raise InternalError("the option `spec` holds no log specification")
-        return spec
 
 
 Work = tuple[Entry, Segment]
@@ -99,7 +88,7 @@ class NarrowsLog(DataSource):
 
     @property
     def _spec(self) -> LogSpec:
-        return LogSpec.from_option(self.options["spec"])
+        return Carried[LogSpec].from_option(self.options["spec"]).value
 
     def schema(self) -> StructType:
         return shipped_schema(self._spec.read)

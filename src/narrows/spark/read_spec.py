@@ -6,17 +6,13 @@ here: which flat columns to decode, which rows to keep, what to ship.
 
 from __future__ import annotations
 
-import base64
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from narrows.codecs.event_time import EventTime
 from narrows.codecs.predicate import Predicate
 from narrows.codecs.projection import DecodeProjection
-from narrows.errors import InternalError
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
     from narrows.spark.input_end import InputEnd
@@ -60,16 +56,3 @@ class ReadSpec:
     def limit(self, option: str) -> int | None:
         value = self.options.get(option)
         return value if isinstance(value, int) else None
-
-    def to_option(self) -> str:
-        return base64.b64encode(pickle.dumps(self)).decode("ascii")
-
-    @staticmethod
-    @lru_cache(maxsize=4)
-    def from_option(text: str) -> ReadSpec:
-        """Remembered, for Spark asks a data source for the same thing several times, and with
-        15 000 columns each time takes a while."""
-        spec = pickle.loads(base64.b64decode(text))
-        if not isinstance(spec, ReadSpec):
-            raise InternalError("the option `spec` holds no read specification")
-        return spec

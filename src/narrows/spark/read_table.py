@@ -16,6 +16,7 @@ that a query joins twice only once, and the next query need not tell it everythi
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from narrows.files.listing import FileEntry
 from narrows.optimizer.estimates import type_width
+from narrows.spark.carried import Carried
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.rows import SqlText, Views, select
@@ -58,7 +60,7 @@ class TableReads:
         return select(items, self._view(same, files))
 
     def _view(self, spec: ReadSpec, files: Sequence[FileEntry]) -> str:
-        key = (spec.to_option(), tuple(files))
+        key = (pickle.dumps(spec), tuple(files))
         if key not in self._views:
             views = Views(self._spark)
             self._views[key] = views, views.add(_read(self._spark, spec, files))
@@ -77,12 +79,14 @@ class TableReads:
 def _read(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
     tasks = shared_out(spec, files)
     step = max(1, believed_size(spec, files) // _ROW_BYTES // max(len(tasks), 1))
+    carried = Carried((spec, tasks))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reads, parts = carried.value
         for batch in batches:
             for row in batch.column(0).to_pylist():
-                task = tasks[row // step]
-                yield from read_partition(spec, task.ranges, task.places)
+                part = parts[row // step]
+                yield from read_partition(reads, part.ranges, part.places)
 
     rows = spark.range(0, len(tasks) * step, 1, max(len(tasks), 1))
     return rows.where(f"id % {step} = 0").mapInArrow(read, shipped_schema(spec))

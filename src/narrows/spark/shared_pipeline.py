@@ -19,6 +19,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.walk import topological
 from narrows.planner import Plan
+from narrows.spark.carried import Carried
 from narrows.spark.closed_windows import Streamed
 from narrows.spark.compile import OpenSource
 from narrows.spark.feed import Query
@@ -102,7 +103,7 @@ def shared_query(
         return SharedQuery(session.shared, pipeline, [read], member=member)
 
     def open_log(node: Decoded, spec: ReadSpec) -> DataFrame:
-        option = log_spec(node, spec).to_option()
+        option = Carried(log_spec(node, spec)).to_option()
         return session.spark.readStream.format(NarrowsLog.name()).option("spec", option).load()
 
     stream = streamed(open_log)

@@ -18,6 +18,7 @@ from narrows.files.file_log import FileLog
 from narrows.files.listing import list_files
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import LEASE_SECONDS, Registered, Registry
+from narrows.spark.carried import Carried
 from narrows.spark.failures import ATTEMPTS, was_too_slow
 from narrows.spark.group import Group
 from narrows.spark.ingest import DEFAULT_BATCH_BYTES, IngestSpec, NarrowsIngest
@@ -105,7 +106,7 @@ class SharedStream:
             self._start_ingest(once=all(self.consumers.values()))
 
     def _start_ingest(self, *, once: bool) -> None:
-        spec = IngestSpec(str(self.folder), self._read_spec()).to_option()
+        spec = Carried(IngestSpec(str(self.folder), self._read_spec())).to_option()
         frame = self._session.spark.readStream.format(NarrowsIngest.name()).option("spec", spec)
         writer = (
             frame.load()

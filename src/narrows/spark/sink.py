@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 
 from narrows.codecs.encoder import encoder_spec
 from narrows.files.atomic import sync_folder
+from narrows.spark.carried import Carried
 from narrows.spark.payload_files import PayloadFiles, sweep_unpublished
 from narrows.spark.write_spec import WriteSpec
 
@@ -72,9 +73,10 @@ def tell(written: Written) -> pa.RecordBatch:
 
 def written_by_tasks(rows: DataFrame, spec: WriteSpec) -> DataFrame:
     """What tasks wrote of rows that are as the sinks take them."""
+    carried = Carried(spec)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield tell(write_task(spec, batches))
+        yield tell(write_task(carried.value, batches))
 
     return rows.mapInArrow(write, WRITTEN_SCHEMA)
 

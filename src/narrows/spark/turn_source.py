@@ -7,7 +7,7 @@ What Spark keeps in the checkpoint is which turns it has taken; see `files/turns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from narrows.codecs.arrow_types import arrow_type
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry
+from narrows.spark.carried import Carried
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.sink import WRITTEN_SCHEMA, tell, write_task
@@ -34,7 +35,12 @@ def turns_folder(spec: ReadSpec) -> Path:
 
 def read_turns(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     """The rows of a stream of files."""
-    return _turns(spark, spec).mapInArrow(_reader(spec), shipped_schema(spec))
+    carried = Carried(spec)
+
+    def read(batches: Batches) -> Batches:
+        return _read(carried.value, batches)
+
+    return _turns(spark, spec).mapInArrow(read, shipped_schema(spec))
 
 
 def copy_turns(spark: SparkSession, spec: ReadSpec, write: WriteSpec) -> DataFrame:
@@ -43,10 +49,11 @@ def copy_turns(spark: SparkSession, spec: ReadSpec, write: WriteSpec) -> DataFra
     Where every field of the select list is delayed, Spark would only carry the readers' fragments
     to the sink. So no row crosses the JVM but one for each task, which says what it wrote.
     """
-    read = _reader(spec)
+    both = Carried((spec, write))
 
     def copy(batches: Batches) -> Batches:
-        yield tell(write_task(write, read(batches)))
+        reads, writes = both.value
+        yield tell(write_task(writes, _read(reads, batches)))
 
     return _turns(spark, spec).mapInArrow(copy, WRITTEN_SCHEMA)
 
@@ -63,15 +70,12 @@ def _turns(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     return turns.repartition(spec.partitions) if spec.partitions > 1 else turns
 
 
-def _reader(spec: ReadSpec) -> Callable[[Batches], Batches]:
-    def read(batches: Batches) -> Batches:
-        assert spec.file_log is not None
-        log = FileLog(spec.file_log)
-        for batch in batches:
-            for entry, *turn in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                yield from _read_turn(spec, log.entry(entry), entry, *turn)
-
-    return read
+def _read(spec: ReadSpec, turns: Batches) -> Batches:
+    assert spec.file_log is not None
+    log = FileLog(spec.file_log)
+    for batch in turns:
+        for entry, *turn in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+            yield from _read_turn(spec, log.entry(entry), entry, *turn)
 
 
 def _read_turn(

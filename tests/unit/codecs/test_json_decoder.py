@@ -397,14 +397,3 @@ def test_keys_that_come_and_go() -> None:
         document: dict[str, Any] = row if batch % 50 < 10 else {}
         decoded = decoder.decode_with_projection([json.dumps(document).encode()] * 3, projection)
         assert decoded.batch.to_pylist() == [row if document else nulls] * 3
-
-
-def test_programs_are_kept_for_a_few_projections() -> None:
-    decoder = decoder_for("json")
-    schema = read_schema(", ".join(f"c{n} INT" for n in range(20)))
-    for _ in range(2):
-        for n in range(20):
-            projection = DecodeProjection(schema, fields({f"c{n}": ALL}), version=n)
-            found = decoder.decode_with_projection([f'{{"c{n}": {n}}}'.encode()], projection)
-            assert found.batch.to_pydict() == {f"c{n}": [n]}
-    assert len(decoder._programs) == 8  # type: ignore[attr-defined]

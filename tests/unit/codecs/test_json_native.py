@@ -43,7 +43,7 @@ UNCOMMON = (
 def left(schema: str, payload: str, zone: str = "UTC") -> bool:
     """Does the native kernel leave a payload to the portable one?"""
     projection = DecodeProjection(read_schema(schema), ALL)
-    program = NativeJsonDecoder(zone)._program(projection)
+    program = NativeJsonDecoder(zone)._programs.of(projection)
     return list(program.decoder.decode([payload.encode()]).left) == [0]
 
 

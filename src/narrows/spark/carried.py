@@ -1,0 +1,58 @@
+"""What tasks must know, on its way to them: pickled once, and unpickled once in each worker.
+
+Spark hands a task its function anew, however often the worker has run it: with 15 000 columns each
+task of each micro-batch would take half a second before it did anything. So functions carry bytes,
+by which a worker knows again what it has unpickled before, and what it derived from that: the
+decoders' programs, which are found by identity.
+"""
+
+from __future__ import annotations
+
+import base64
+import gc
+import pickle
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+from narrows.errors import InternalError
+
+T = TypeVar("T")
+
+_KEPT = 16
+
+
+class Carried(Generic[T]):
+    """A value that is bytes until somebody asks for it."""
+
+    def __init__(self, value: T) -> None:
+        self._kind: type[T] = type(value)
+        self._pickled = pickle.dumps(value)
+
+    @property
+    def value(self) -> T:
+        """The same object in all tasks of a worker."""
+        found = _unpickled(self._pickled)
+        assert isinstance(found, self._kind)
+        return found
+
+    def to_option(self) -> str:
+        """For a data source, whose options are text."""
+        return base64.b64encode(pickle.dumps(self)).decode("ascii")
+
+    @staticmethod
+    def from_option(text: str) -> Carried[T]:
+        carried = pickle.loads(base64.b64decode(text))
+        if not isinstance(carried, Carried):
+            raise InternalError("the option `spec` holds no specification")
+        return carried
+
+
+@lru_cache(maxsize=_KEPT)
+def _unpickled(pickled: bytes) -> object:
+    collecting = gc.isenabled()
+    gc.disable()  # it would walk through half of what is made again and again
+    try:
+        return pickle.loads(pickled)
+    finally:
+        if collecting:
+            gc.enable()
