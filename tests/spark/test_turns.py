@@ -14,7 +14,7 @@ from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalReader
 from narrows.spark.compile import read_spec
 from narrows.spark.feed import Feed
-from narrows.spark.sink_frame import reads_only
+from narrows.spark.sink_frame import copied_from
 
 STATE = "state [of] {all}"
 """A folder whose name Spark would take for a pattern."""
@@ -54,12 +54,12 @@ def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
     session: narrows.Session, spark: SparkSession, tmp_path: Path
 ) -> None:
     _put(tmp_path, *range(7))
-    reader = reads_only(session.catalog.plan_pipeline("p"))
-    assert reader is not None
+    plain = copied_from(session.catalog.plan_pipeline("p"))
+    assert plain is not None
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
-        read = session.placed_for(reader, read_spec(reader), "p")
+        read = session.placed_for(plain.node, plain.spec, "p")
         Feed(read).take_all()
         (tmp_path / STATE / "files/p/0/turns/000000000000.turn").unlink()
         _put(tmp_path, 7, 8)

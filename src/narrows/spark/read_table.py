@@ -63,7 +63,7 @@ class TableReads:
         key = (pickle.dumps(spec), tuple(files))
         if key not in self._views:
             views = Views(self._spark)
-            self._views[key] = views, views.add(_read(self._spark, spec, files))
+            self._views[key] = views, views.add(read_files(self._spark, spec, files))
             if len(self._views) > _KEPT_READS:
                 _, (oldest, _) = self._views.popitem(last=False)
                 oldest.close()
@@ -76,7 +76,8 @@ class TableReads:
         self._views.clear()
 
 
-def _read(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
+def read_files(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
+    """What the specification ships of these files."""
     tasks = shared_out(spec, files)
     step = max(1, believed_size(spec, files) // _ROW_BYTES // max(len(tasks), 1))
     carried = Carried((spec, tasks))

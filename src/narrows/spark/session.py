@@ -18,7 +18,7 @@ from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
 from narrows.codecs.decoder import decoder_for
 from narrows.errors import Code, NarrowsError, Span, fail
-from narrows.files.listing import list_files
+from narrows.files.listing import FileEntry, list_files
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalSharedStream
@@ -32,10 +32,11 @@ from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import cores, embedded_session
 from narrows.spark.ingest import NarrowsIngest
 from narrows.spark.log_source import NarrowsLog
+from narrows.spark.plain_read import plain_read
 from narrows.spark.projections import Projections
 from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.read_table import TableReads
+from narrows.spark.read_table import TableReads, read_files
 from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.rows import SqlText
 from narrows.spark.run import Run, read_rows
@@ -227,6 +228,11 @@ class Session:
     ) -> DataFrame:
         """The data frame of a plan (without its sinks)."""
         root = rows_of(plan.physical)
+        if not streaming:
+            plain = plain_read(root, [column.name for column in root.outputs])
+            if plain is not None and plain.in_order and plain.node.source.connector != DATAFRAME:
+                spec = self.placed_for(plain.node, plain.spec, pipeline)
+                return read_files(self.spark, spec, _files_of(plain.node.source))
         opened = self.opener(pipeline, streaming=streaming, open_shared=open_shared)
         return compile_plan(root, self.spark, opened)
 
@@ -331,9 +337,7 @@ class Session:
             return self._decode_frame(node.source, spec)
         if streaming and not node.source.bounded:
             return read_turns(self.spark, spec)
-        # A table that is not there is said so before Spark starts.
-        files = list_files(spec.path, missing_ok=not node.source.bounded)
-        return self._tables.query(spec, files)
+        return self._tables.query(spec, _files_of(node.source))
 
     def _decode_frame(self, source: Source, spec: ReadSpec) -> DataFrame:
         frame, payload = self._frames[source.name.casefold()]
@@ -431,3 +435,8 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _files_of(source: Source) -> list[FileEntry]:
+    # A table that is not there is said so before Spark starts.
+    return list_files(str(source.options["path"]), missing_ok=not source.bounded)

@@ -26,9 +26,8 @@ from narrows.spark.feed import Query
 from narrows.spark.group_member import Member, copied, member_source, written
 from narrows.spark.log_source import LogSpec, NarrowsLog
 from narrows.spark.read_spec import ReadSpec
-from narrows.spark.reader import read_spec
 from narrows.spark.shared_query import Reads, SharedQuery, Then
-from narrows.spark.sink_frame import reads_only
+from narrows.spark.sink_frame import copied_from
 from narrows.spark.write_spec import WriteSpec
 
 if TYPE_CHECKING:
@@ -88,12 +87,12 @@ def shared_query(
             rows = session.compile(plan, streaming=True, pipeline=pipeline, open_shared=open_member)
             return written(for_sinks(rows), pipeline, write)
 
-        reader = reads_only(plan)
-        if reader is None:
+        plain = copied_from(plan)
+        if plain is None:
             computed(1)  # what Spark will not take is said before anything starts
             member = Member(pipeline, write, computed, tasks)
         else:
-            log = log_spec(reader, read_spec(reader))
+            log = log_spec(plain.node, plain.spec)
             member = Member(
                 pipeline,
                 write,

@@ -23,14 +23,16 @@ from narrows.physical.nodes import (
 )
 from narrows.planner import Plan
 from narrows.spark.frame import fragment_name
+from narrows.spark.plain_read import PlainRead, plain_read
+from narrows.spark.source import shipped_columns
+from narrows.spark.types import spark_struct
 from narrows.spark.write_spec import Part
 
 
 def sink_frame(plan: Plan, frame: DataFrame) -> DataFrame:
     """The rows of a pipeline as its sinks take them."""
-    count = len(_computed(rows_of(plan.physical)))
-    names = [*(f"o{place}" for place in range(count)), *frame.columns[count:]]
-    return as_encodable(frame.toDF(*names))
+    names = _computed_names(rows_of(plan.physical))
+    return as_encodable(frame.toDF(*names, *frame.columns[len(names) :]))
 
 
 def as_encodable(frame: DataFrame) -> DataFrame:
@@ -79,12 +81,21 @@ def rows_of(plan: Node) -> Node:
     return node
 
 
-def reads_only(plan: Plan) -> PhysicalReader | None:
-    """The reader of a plan that leaves everything to it: which rows there are, and all fields."""
+def copied_from(plan: Plan) -> PlainRead | None:
+    """What to read, if that is as the sinks take it."""
     rows = rows_of(plan.physical)
-    delays_all = isinstance(rows, PhysicalProject) and rows.delayed and not rows.computed
-    reader = rows.children[0] if delays_all else None
-    return reader if isinstance(reader, PhysicalReader) else None
+    plain = plain_read(rows, _computed_names(rows))
+    if plain is None or any(_encodable(f.dataType) != f.dataType for f in _shipped(plain)):
+        return None
+    return plain
+
+
+def _shipped(plain: PlainRead) -> T.StructType:
+    return spark_struct(shipped_columns(plain.spec))
+
+
+def _computed_names(rows: Node) -> list[str]:
+    return [f"o{place}" for place, _ in _computed(rows)]
 
 
 def parts_of(sink: DataSink) -> tuple[Part, ...]:

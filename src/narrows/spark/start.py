@@ -28,13 +28,14 @@ from narrows.spark.closing import ClosedMark, closing_run, run_time
 from narrows.spark.compile import OpenSource
 from narrows.spark.event_time import RunTime
 from narrows.spark.feed import FedQuery, Feed, Query
+from narrows.spark.plain_read import PlainRead
 from narrows.spark.query_settings import query_settings
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.reader import read_spec
 from narrows.spark.shared_pipeline import reads_shared, shared_query
 from narrows.spark.shared_query import SharedQuery
 from narrows.spark.sink import publish_written, sweep, written_by_tasks
-from narrows.spark.sink_frame import parts_of, reads_only, rows_of, sink_frame
+from narrows.spark.sink_frame import copied_from, parts_of, rows_of, sink_frame
 from narrows.spark.turn_source import copy_turns
 from narrows.spark.watermark import has_batches
 from narrows.spark.windows import windows_of
@@ -80,9 +81,9 @@ def prepare(
             closing=partial(closing_step, session, pipeline, plan) if closes else None,
         )
         return pipeline, plan, query
-    reader = reads_only(plan)
-    if reader is not None and reader.source.is_file_stream:
-        return pipeline, plan, partial(_start_copying, session, pipeline, plan, reader, pace)
+    plain = copied_from(plan)
+    if plain is not None and plain.node.source.is_file_stream:
+        return pipeline, plan, partial(_start_copying, session, pipeline, plan, plain, pace)
     stream = _streamed(session, pipeline, plan)
     if not stream.frame.isStreaming:
         raise fail(
@@ -176,10 +177,10 @@ def _start(
 
 
 def _start_copying(
-    session: Session, pipeline: Pipeline, plan: Plan, reader: PhysicalReader, pace: Pace
+    session: Session, pipeline: Pipeline, plan: Plan, plain: PlainRead, pace: Pace
 ) -> Query:
     """A pipeline that computes nothing: its readers write."""
-    read = session.placed_for(reader, read_spec(reader), pipeline.name)
+    read = session.placed_for(plain.node, plain.spec, pipeline.name)
     spec = write_spec(session, pipeline, plan)
     writer = _publishing(copy_turns(session.spark, read, spec), spec)
     return _begin(session, pipeline, plan, writer, [Feed(read)], pace)
