@@ -22,7 +22,7 @@ import report
 HERE = Path(__file__).parent
 SCRIPTS: dict[str, tuple[str, ...]] = {
     "reading.py": ("--megabytes", "50", "--repeats", "1"),
-    "wide_select.py": ("--columns", "500", "--documents", "200", "--spark-documents", "200"),
+    "wide_select.py": ("--columns", "500", "--documents", "200"),
     "shared_streams.py": ("--megabytes", "50"),
     "tpch.py": ("--scale", "0.01", "--repeats", "1"),
     "nexmark.py": ("--events", "20000", "--repeats", "1"),

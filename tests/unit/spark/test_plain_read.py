@@ -1,0 +1,61 @@
+"""Which plans leave everything to a reader."""
+
+from __future__ import annotations
+
+import pytest
+
+import narrows
+from narrows.spark.plain_read import PlainRead, plain_read
+
+SOURCES = """
+    CREATE STREAM s (a INT, b STRUCT<c: INT, d: ARRAY<INT>>, e STRING)
+        WITH (connector = 'file', path = '/data');
+    CREATE TABLE t (a INT, f STRING) WITH (connector = 'file', path = '/data');
+"""
+
+
+def plain(sql: str, *, pruning: bool = True) -> PlainRead | None:
+    catalog = narrows.Catalog()
+    catalog.execute(SOURCES)
+    rows = narrows.plan(sql, catalog, pruning=pruning).physical
+    return plain_read(rows, [column.name for column in rows.outputs])
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT * FROM s", ("a", "b", "e")),
+        ("SELECT a AS x, b->c, e AS z FROM s", ("x", "c", "z")),
+        ("SELECT e FROM s WHERE a > 3", ("e",)),
+        ("SELECT b->d[1] AS second, b->d[0] AS first FROM s", ("first", "second")),
+        ("SELECT x FROM (SELECT a AS x, e FROM s)", ("x",)),
+    ],
+)
+def test_columns_get_their_names_from_the_reader(sql: str, names: tuple[str, ...]) -> None:
+    found = plain(sql)
+    assert found is not None
+    assert found.spec.names == names
+    assert found.in_order == (names[0] != "first")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT upper(e) FROM s",
+        "SELECT a, a AS again FROM s",
+        "SELECT a AS x, e AS x FROM s",
+        "SELECT b, b->c FROM s",  # the reader ships `b`, from which `b->c` is taken
+        "SELECT a FROM s WHERE upper(e) = 'X'",
+        "SELECT DISTINCT a FROM s",
+        "SELECT a FROM s LIMIT 3",
+        "SELECT s.a FROM s JOIN t ON s.a = t.a",
+        "SELECT 1 FROM s",
+        "SELECT count(*) FROM s",
+    ],
+)
+def test_what_is_left_to_spark(sql: str) -> None:
+    assert plain(sql) is None
+
+
+def test_what_is_shipped_without_being_selected_is_left_to_spark() -> None:
+    assert plain("SELECT a FROM s", pruning=False) is None
