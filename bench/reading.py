@@ -1,6 +1,6 @@
 """Reading NDJSON: Narrows against what people write in Spark today.
 
-    python bench/reading.py [--megabytes 1000] [--repeats 3] [--only small]
+    python bench/reading.py [--megabytes 1000] [--repeats 5] [--only small]
 
 Both sides run in one Spark session on the same files, in turns, and their answers are compared.
 """
@@ -87,7 +87,7 @@ CASES = (
 
 
 def main() -> None:
-    parser = report.options(__doc__, megabytes=1000, repeats=3, only="")
+    parser = report.options(__doc__, megabytes=1000, repeats=5, only="")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as state, narrows.connect(state=state) as session:
         rows = [
@@ -110,9 +110,11 @@ def measured(
     )
     sides = {"narrows": lambda: session.query(case.sql)}
     sides |= {name: _spark(session, case, name, data) for name in case.against}
-    answers = {name: _answer(make()) for name, make in sides.items()}  # warms up, too
+    answers = {name: _answer(make()) for name, make in sides.items()}
     assert len(set(answers.values())) == 1, answers
-    seconds = report.in_turns({name: _run(make) for name, make in sides.items()}, repeats)
+    runs = {name: _run(make) for name, make in sides.items()}
+    report.in_turns(runs, 1)  # the JVM compiles what it runs often, on both sides
+    seconds = report.in_turns(runs, repeats)
     ours = seconds.pop("narrows")
     print(f"{case.name}: {size / 1e6 / min(ours):.0f} MB/s of {size / 1e9:.2f} GB", flush=True)
     for name, theirs in seconds.items():
