@@ -7,15 +7,14 @@ row that cannot be encoded is set aside with the reason; the others of its batch
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 
 from narrows.codecs.encoder import Encoded, PayloadWriter, Rows, Values, encoder_spec
+from narrows.files.synced_file import SyncedFile
 from narrows.spark.write_spec import SinkTarget
 
 _PIECE_BYTES = 64 << 20
@@ -30,9 +29,9 @@ class PayloadFiles:
         self._pipeline = pipeline
         self._target = target
         self._encoder = encoder_spec(target.format).make(dict(target.options))
-        self._file: IO[bytes] | None = None
+        self._file: SyncedFile | None = None
         self._payload: PayloadWriter | None = None
-        self._letters: IO[str] | None = None
+        self._letters: SyncedFile | None = None
         self._gathered: list[pa.RecordBatch] = []
         self._rows = 0
         """Rows of the payload that is being written."""
@@ -53,7 +52,7 @@ class PayloadFiles:
         """Ends the last payload; all files are on the disk then."""
         self._end_payload()
         if self._letters is not None:
-            _close_synced(self._letters)
+            self._letters.close_synced()
             self._letters = None
 
     def discard(self) -> None:
@@ -83,7 +82,7 @@ class PayloadFiles:
             self._gathered = []
         if self._payload is not None and self._file is not None:
             self._payload.close()
-            _close_synced(self._file)
+            self._file.close_synced()
         self._payload = self._file = None
         self._rows = 0
 
@@ -101,7 +100,7 @@ class PayloadFiles:
 
     def _open(self) -> PayloadWriter:
         if self._payload is None:
-            self._file = self._temporary(self._target.folder, self.written).open("wb")
+            self._file = SyncedFile(self._temporary(self._target.folder, self.written))
             self._payload = self._encoder.open(self._file)
         return self._payload
 
@@ -128,7 +127,7 @@ class PayloadFiles:
     def _set_aside(self, row: pa.RecordBatch, reason: str) -> None:
         if self._letters is None:
             path = self._temporary(self._target.dead_letters, self.dead_letters)
-            self._letters = path.open("w", encoding="utf-8")
+            self._letters = SyncedFile(path)
         values = {part.name or part.column: row.column(part.column) for part in self._target.parts}
         letter = {
             "sink": self._target.sink,
@@ -138,7 +137,7 @@ class PayloadFiles:
             "file": "",
             "offset": 0,
         }
-        self._letters.write(json.dumps(letter, ensure_ascii=False) + "\n")
+        self._letters.write(f"{json.dumps(letter, ensure_ascii=False)}\n".encode())
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -158,12 +157,6 @@ def sweep_unpublished(pipeline: str, target: SinkTarget) -> None:
             # Up to the last dash: the name of another pipeline may begin with this one's.
             if path.name.rpartition("-")[0] == f".{pipeline}":
                 path.unlink(missing_ok=True)
-
-
-def _close_synced(file: IO[bytes] | IO[str]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-    file.close()
 
 
 def _text(value: object) -> str | None:
