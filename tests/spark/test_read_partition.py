@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from narrows.codecs.kernel import NATIVE, PORTABLE, VARIABLE
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
+from narrows.errors import NarrowsError
+from narrows.files.lines import DamagedFileError
 from narrows.files.listing import list_files
 from narrows.files.ranges import FileRange, split
-from narrows.spark.dead_letters import read_dead_letters
+from narrows.spark.dead_letters import BadPayloadError, read_dead_letters
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.statistics import total_counts
@@ -90,3 +95,58 @@ def test_kernels_read_large_files_alike(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv(VARIABLE, PORTABLE)
     assert read(spec, ranges) == native
     assert len(native) == 30_003
+
+
+def _damaged(path: Path, whole: bytes, kind: str) -> None:
+    half = len(whole) // 2
+    changed = bytes(255 - byte for byte in whole[half : half + 50])
+    cut = {
+        "cut off": whole[:half],
+        "changed": whole[:half] + changed + whole[half + 50 :],
+        "other": b"x" * 99,
+    }
+    path.write_bytes(cut[kind])
+
+
+@pytest.mark.parametrize("kind", ["cut off", "changed", "other"])
+@pytest.mark.parametrize("format", ["json", "parquet"])
+def test_a_damaged_file_is_one_dead_letter(tmp_path: Path, format: str, kind: str) -> None:
+    rows = [{"a": n, "s": f"{n * n} {n % 7}", "t": None} for n in range(30_000)]
+    if format == "json":
+        name = "data.json.gz"
+        (tmp_path / name).write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    else:
+        name = "data.parquet"
+        columns = {"a": [row["a"] for row in rows], "s": [row["s"] for row in rows]}
+        pq.write_table(pa.table(columns), tmp_path / name, row_group_size=10_000)
+    whole = (tmp_path / name).read_bytes()
+    _damaged(tmp_path / f"bad-{name}", whole, kind)
+    spec = ReadSpec(
+        *("s", format, DecodeProjection(SCHEMA, ALL), ("a", "s", "t")),
+        dead_letters=str(tmp_path / "dead"),
+        statistics=str(tmp_path / "counts"),
+    )
+    ranges = [
+        FileRange(str(tmp_path / file), 0, (tmp_path / file).stat().st_size)
+        for file in (f"bad-{name}", name)
+    ]
+    found = read(spec, ranges)
+    assert found[-len(rows) :] == rows  # the file after it is read as if nothing had happened
+    before = found[: -len(rows)]
+    assert before == rows[: len(before)]
+    (letter,) = read_dead_letters(tmp_path / "dead")
+    assert letter["file"] == ranges[0].path
+    assert "the file is damaged, and was read up to here" in letter["reason"]
+    counts = total_counts(tmp_path / "counts")
+    assert (counts.bad, counts.payloads) == (1, len(found) + 1)
+    fails = replace(spec, on_error="fail")
+    with pytest.raises(BadPayloadError, match="the file is damaged"):
+        read(fails, ranges)
+
+
+def test_a_file_that_is_gone_stops_the_reader(tmp_path: Path) -> None:
+    for kind, name in (("json", "f.json"), ("json", "f.json.gz"), ("parquet", "f.parquet")):
+        spec = ReadSpec("s", kind, DecodeProjection(SCHEMA, ALL), ("a", "s", "t"))
+        with pytest.raises(NarrowsError, match="No such file") as caught:
+            read(spec, [FileRange(str(tmp_path / name), 0, 10)])
+        assert not isinstance(caught.value, DamagedFileError)

@@ -27,7 +27,7 @@ from narrows.codecs.predicate import Predicate
 from narrows.codecs.projection import DecodeProjection
 from narrows.codecs.row_group_bounds import bounds_of, may_hold
 from narrows.demand import ALL, NOTHING, Demand, Items, Keys
-from narrows.files.lines import unreadable
+from narrows.files.lines import damaged_or_unreadable
 from narrows.files.ranges import FileRange
 from narrows.schema import Array, DataType, Map, Struct
 
@@ -116,7 +116,7 @@ def _opened(path: str) -> Iterator[pyarrow.parquet.ParquetFile]:
         ) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
+        raise damaged_or_unreadable(path, error) from error
 
 
 # --- which leaves to read -------------------------------------------------------------------------

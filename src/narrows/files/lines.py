@@ -308,7 +308,7 @@ def _opened(path: str, position: int) -> Iterator[Read]:
             with pa.CompressedInputStream(pa.OSFile(path, "rb"), codec) as stream:
                 yield stream.read
     except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
+        raise damaged_or_unreadable(path, error) from error
 
 
 def _size_of(path: str) -> int:
@@ -326,3 +326,19 @@ def shrunk(path: str) -> NarrowsError:
 def unreadable(path: str, error: Exception) -> NarrowsError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return fail(Code.UNREADABLE_FILE, f"cannot read file `{path}`: {reason}")
+
+
+class DamagedFileError(NarrowsError):
+    """A file can be read, but what it holds is not what its format says: it was cut off, or bytes
+    of it have changed. Reading it again will not help."""
+
+    @property
+    def reason(self) -> str:
+        return f"the file is damaged, and was read up to here: {self.problems[0].message}"
+
+
+def damaged_or_unreadable(path: str, error: Exception) -> NarrowsError:
+    """What Arrow's readers have against a file: the system's errors have a number, others none."""
+    found = unreadable(path, error)
+    is_of_system = isinstance(error, OSError) and error.errno is not None
+    return found if is_of_system else DamagedFileError(*found.problems)

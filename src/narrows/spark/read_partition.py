@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from narrows.codecs.decoder import (
+    BadPayload,
     Decoded,
     LineDecoder,
     RangeDecoder,
@@ -23,7 +24,7 @@ from narrows.codecs.delayed import encode_fragments
 from narrows.codecs.event_time import with_event_time
 from narrows.codecs.predicate import keep
 from narrows.files.headers import decoder_for_file
-from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
+from narrows.files.lines import BLOCK_BYTES, DamagedFileError, FileLines, read_blocks
 from narrows.files.ranges import FileRange, compression_of
 from narrows.spark.dead_letters import DeadLetters
 from narrows.spark.read_spec import ROWS_ONLY, ReadSpec
@@ -64,14 +65,19 @@ def read_partition(
         order = RowOrder(places[number]) if spec.order is not None else None
         with DeadLetters(spec, read) as dead_letters:
             waiting = _Waiting()
-            for part in _parts(spec, read):
-                dead_letters.add(part.block, part.decoded.bad)
-                shipped = ship(spec, part.decoded, order)
-                size = int(shipped.nbytes)
-                counts.add(part.size, part.decoded, shipped.num_rows, size)
-                waiting.add(shipped, size)
-                if waiting.is_worth_shipping:
-                    yield waiting.take()
+            try:
+                for part in _parts(spec, read):
+                    dead_letters.add(part.block, part.decoded.bad)
+                    shipped = ship(spec, part.decoded, order)
+                    size = int(shipped.nbytes)
+                    counts.add(part.size, part.decoded, shipped.num_rows, size)
+                    waiting.add(shipped, size)
+                    if waiting.is_worth_shipping:
+                        yield waiting.take()
+            except DamagedFileError as damage:
+                # One letter for all that is lost, and on to the next file.
+                dead_letters.add(None, [BadPayload(counts.payload_bytes, damage.reason)])
+                counts.add_bad()
             if waiting.rows:
                 yield waiting.take()
         counts.save(spec.statistics, read)

@@ -31,6 +31,10 @@ class ReadCounts:
         self.rows_shipped += rows_shipped
         self.arrow_bytes += arrow_bytes
 
+    def add_bad(self) -> None:
+        self.payloads += 1
+        self.bad += 1
+
     def merge(self, other: ReadCounts) -> None:
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
