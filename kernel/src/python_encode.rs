@@ -63,7 +63,7 @@ pub fn encode(
 }
 
 /// An array of Python's; None if it is of a type that this crate does not know.
-fn import(object: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
+pub fn import(object: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) =
         object.call_method0("__arrow_c_array__")?.extract()?;
     let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();

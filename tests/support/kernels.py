@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from narrows.codecs.decoder import Decoded, RecordDecoder
@@ -125,6 +126,11 @@ def outcome(decoded: Decoded) -> dict[str, Any]:
     }
 
 
+def array_of(documents: list[bytes]) -> pa.Array:
+    """The documents as an array, a part of a larger one."""
+    return pa.array([b"{", *documents, b"}"], pa.binary()).slice(1, len(documents))
+
+
 def lines_of(documents: list[bytes]) -> tuple[list[bytes], list[tuple[bytes, int, int]]]:
     """Those of the documents that can stand in lines, and the lines, in two pieces."""
     fitting = [d for d in documents if b"\n" not in d and not d.endswith(b"\r") and d.strip()]
@@ -138,6 +144,8 @@ def assert_equal_kernels(case: Case, portable: JsonDecoder, native: NativeJsonDe
     projection = case.projection
     one = outcome(portable.decode_with_projection(case.documents, projection))
     other = outcome(native.decode_with_projection(case.documents, projection))
+    assert one == other, (case, one, other)
+    other = outcome(native.decode_array(array_of(case.documents), projection))
     assert one == other, (case, one, other)
     documents, pieces = lines_of(case.documents)
     if len(documents) < len(case.documents):

@@ -51,6 +51,13 @@ class RecordDecoder(Protocol):
     ) -> Decoded: ...
 
 
+@runtime_checkable
+class ArrayDecoder(Protocol):
+    """A decoder that takes payloads where they are: in an Arrow array of BINARY without NULLs."""
+
+    def decode_array(self, payloads: pa.Array, projection: DecodeProjection) -> Decoded: ...
+
+
 Pieces = Sequence[tuple[bytes, int, int]]
 """Parts of a file that are whole lines: bytes, and from where to where the part goes in them."""
 

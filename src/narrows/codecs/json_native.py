@@ -49,6 +49,16 @@ class NativeJsonDecoder:
         left = [payloads[position] for position in found.left]
         return self._decoded(found, program, projection, left)
 
+    def decode_array(self, payloads: pa.Array, projection: DecodeProjection) -> Decoded:
+        payloads.validate()  # the Arrow C interface does not tell how long a buffer is
+        program = self._programs.of(projection)
+        try:
+            found = program.decoder.decode_array(payloads)
+        except OverflowError:  # more than Arrow's offsets can count
+            return self._portable.decode_with_projection(payloads.to_pylist(), projection)
+        left = [payloads[position].as_py() for position in found.left]
+        return self._decoded(found, program, projection, left)
+
     def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded:
         program = self._programs.of(projection)
         found = program.decoder.decode_lines(pieces)

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+import pyarrow as pa
+
 from narrows.codecs.decoder import BadPayload
 from narrows.files.atomic import write_atomically
 from narrows.files.lines import FileLines
@@ -82,7 +84,7 @@ class DeadLetters:
         return self._folder / f".{self._name}.{os.getpid()}"
 
 
-def keep_payloads(spec: ReadSpec, payloads: Sequence[bytes], bad: Sequence[BadPayload]) -> None:
+def keep_payloads(spec: ReadSpec, payloads: pa.Array, bad: Sequence[BadPayload]) -> None:
     """Dead letters of payloads that came in a data frame, and so from no file that we know.
 
     The file is named after what is in it, so a batch that is read again writes it again.
@@ -94,7 +96,7 @@ def keep_payloads(spec: ReadSpec, payloads: Sequence[bytes], bad: Sequence[BadPa
     lines = []
     for problem in bad:
         letter = {"source": spec.source, "reason": problem.reason}
-        letter |= _payload(payloads[problem.position])
+        letter |= _payload(payloads[problem.position].as_py())
         lines.append(json.dumps({**letter, "file": "", "offset": problem.position}) + "\n")
     text = "".join(lines)
     name = hashlib.sha256(text.encode("utf-8")).hexdigest()[:24]

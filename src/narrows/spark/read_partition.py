@@ -121,7 +121,7 @@ def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
 
 
 def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
-    kept = _kept_decoder(spec.format, tuple(sorted(spec.options.items())))
+    kept = kept_decoder(spec)
     if isinstance(kept, RangeDecoder) and compression_of(read.path) is None:
         # It decodes what is in the cache, however large a block is. But text that is copied into
         # the sink's files is worth keeping there, and new memory costs as much as copying does.
@@ -147,9 +147,13 @@ def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
         yield Part(with_time(spec, decoded), block.size, block)
 
 
-@lru_cache(maxsize=_KEPT_DECODERS)
-def _kept_decoder(format: str, options: tuple[tuple[str, OptionValue], ...]) -> RecordDecoder:
+def kept_decoder(spec: ReadSpec) -> RecordDecoder:
     """Kept for the worker's next range: what a decoder makes of a wide projection costs seconds."""
+    return _decoder(spec.format, tuple(sorted(spec.options.items())))
+
+
+@lru_cache(maxsize=_KEPT_DECODERS)
+def _decoder(format: str, options: tuple[tuple[str, OptionValue], ...]) -> RecordDecoder:
     return decoder_for(format, dict(options))
 
 

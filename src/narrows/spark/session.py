@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
-from narrows.codecs.decoder import decoder_for
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.files.listing import FileEntry, list_files
 from narrows.logical.nodes import Decoded, Node
@@ -28,22 +24,19 @@ from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.analyze import explain_analyze
 from narrows.spark.compile import OpenSource, compile_plan
-from narrows.spark.dead_letters import keep_payloads
 from narrows.spark.embedded import cores, embedded_session
 from narrows.spark.ingest import NarrowsIngest
 from narrows.spark.log_source import NarrowsLog
+from narrows.spark.payload_frame import decode_payloads
 from narrows.spark.plain_read import plain_read
 from narrows.spark.projections import Projections
-from narrows.spark.read_partition import ship, with_time
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.read_table import TableReads, read_files
-from narrows.spark.row_order import Place, RowOrder
 from narrows.spark.rows import SqlText
 from narrows.spark.run import Run, read_rows
 from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
 from narrows.spark.shipping import ship_package
 from narrows.spark.sink_frame import rows_of
-from narrows.spark.source import shipped_schema
 from narrows.spark.state import StateFolder
 from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.turn_source import read_turns
@@ -334,34 +327,11 @@ class Session:
     def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
         """The rows of a source, with the columns that the specification ships."""
         if node.source.connector == DATAFRAME:
-            return self._decode_frame(node.source, spec)
+            frame, payload = self._frames[node.source.name.casefold()]
+            return decode_payloads(frame, payload, spec)
         if streaming and not node.source.bounded:
             return read_turns(self.spark, spec)
         return self._tables.query(spec, _files_of(node.source))
-
-    def _decode_frame(self, source: Source, spec: ReadSpec) -> DataFrame:
-        frame, payload = self._frames[source.name.casefold()]
-
-        def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            decoder = decoder_for(spec.format, spec.options)
-            order: RowOrder | None = None
-            for batch in batches:
-                if order is None and spec.order is not None and batch.num_rows:
-                    task = TaskContext.get()
-                    number = task.partitionId() if task is not None else 0
-                    order = RowOrder(Place(batch.column(1)[0].as_py(), number))
-                payloads = batch.column(0).cast(pa.binary()).to_pylist()
-                present = [value for value in payloads if value is not None]
-                decoded = decoder.decode_with_projection(present, spec.projection)
-                decoded = with_time(spec, decoded)
-                keep_payloads(spec, present, decoded.bad)
-                if decoded.batch.num_rows:
-                    yield ship(spec, decoded, order)
-
-        # The time of the batch orders the batches; inside one, tasks and their rows are in order.
-        read_at = F.unix_micros(F.current_timestamp()).alias("read_at")
-        columns = [F.col(payload)] if spec.order is None else [F.col(payload), read_at]
-        return frame.select(*columns).mapInArrow(decode, shipped_schema(spec))
 
     # --- pipelines --------------------------------------------------------------------------------
 

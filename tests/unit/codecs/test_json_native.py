@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from narrows.codecs.json_decoder import JsonDecoder
@@ -12,7 +13,7 @@ from narrows.codecs.json_native import NativeJsonDecoder
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, fields
 from narrows.sql.types import read_schema
-from support.kernels import lines_of, needs_native, outcome
+from support.kernels import array_of, lines_of, needs_native, outcome
 
 pytestmark = needs_native
 
@@ -82,6 +83,7 @@ def both(documents: list[bytes], projection: DecodeProjection) -> tuple[Any, Any
     assert fitting == documents
     expected = outcome(portable.decode_with_projection(documents, projection))
     assert outcome(native.decode_with_projection(documents, projection)) == expected
+    assert outcome(native.decode_array(array_of(documents), projection)) == expected
     return expected, outcome(native.decode_lines(pieces, projection))
 
 
@@ -131,3 +133,20 @@ def test_pieces_must_lie_within_their_bytes() -> None:
     for piece in ((b"{}", 0, 3), (b"{}", 2, 1), (b"", 1, 1)):
         with pytest.raises(ValueError, match="goes beyond"):
             NativeJsonDecoder().decode_lines([piece], projection)
+
+
+@pytest.mark.parametrize("payloads", [[None], ["{}"], [1]])
+def test_payloads_are_an_array_of_binary_without_nulls(payloads: list[object]) -> None:
+    projection = DecodeProjection(read_schema("a INT"), ALL)
+    array = pa.array(payloads, pa.binary() if payloads == [None] else None)
+    with pytest.raises(ValueError, match="no array of payloads"):
+        NativeJsonDecoder().decode_array(array, projection)
+
+
+def test_an_array_whose_offsets_are_wrong() -> None:
+    projection = DecodeProjection(read_schema("a INT"), ALL)
+    for ends in ((0, 99, 2), (0, -1, 2)):
+        offsets = pa.array(ends, pa.int32()).buffers()[1]
+        array = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(b"{}")])
+        with pytest.raises(ValueError, match="no array of payloads"):
+            NativeJsonDecoder().decode_array(array, projection)
