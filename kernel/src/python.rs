@@ -51,7 +51,7 @@ impl Decoder {
         reads: Vec<Bound<'_, PyTuple>>,
         places: Vec<Bound<'_, PyTuple>>,
         outputs: Vec<usize>,
-        transcoding: (Vec<Bound<'_, PyTuple>>, Vec<(usize, bool)>, Vec<FragmentFields>),
+        transcoding: TranscodingParts<'_>,
         zone: Option<i32>,
     ) -> PyResult<Self> {
         let program = Program {
@@ -385,10 +385,10 @@ fn place(tuple: &Bound<'_, PyTuple>) -> PyResult<Place> {
 
 /// Its column, whether it omits NULLs, what stands before each field, the texts of the fields.
 type FragmentFields = (usize, bool, Vec<String>, Vec<usize>);
+/// Forms; texts, each with its form and whether it counts what is mistyped; fragments.
+type TranscodingParts<'py> = (Vec<Bound<'py, PyTuple>>, Vec<(usize, bool)>, Vec<FragmentFields>);
 
-fn transcoding(
-    (forms, texts, fragments): (Vec<Bound<'_, PyTuple>>, Vec<(usize, bool)>, Vec<FragmentFields>),
-) -> PyResult<Transcoding> {
+fn transcoding((forms, texts, fragments): TranscodingParts<'_>) -> PyResult<Transcoding> {
     Ok(Transcoding {
         forms: forms.iter().map(form).collect::<PyResult<_>>()?,
         texts: texts.into_iter().map(|(form, counts)| Text { form, counts }).collect(),

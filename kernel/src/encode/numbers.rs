@@ -245,6 +245,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::excessive_precision)] // they lie in the very middle between two others
     fn floats() {
         for (value, expected) in [
             (0.0, "0.0"),

@@ -58,19 +58,24 @@ pub fn scalar(
         (Kind::Float64, Value::Number(number)) if is_shortest_double(number.text) => {
             Made::Same(number.text.len())
         }
-        (Kind::Float64, _) => {
-            written(as_double(document, &value)?, |value| Ok(double(value, out)))?
-        }
-        (Kind::Float32, _) => {
-            written(as_double(document, &value)?, |value| Ok(float(value as f32, out)))?
-        }
+        (Kind::Float64, _) => written(as_double(document, &value)?, |value| {
+            double(value, out);
+            Ok(())
+        })?,
+        (Kind::Float32, _) => written(as_double(document, &value)?, |value| {
+            float(value as f32, out);
+            Ok(())
+        })?,
         (Kind::Date, _) => written(as_date(document, &value)?, |days| date(days, out))?,
         (Kind::Timestamp, _) => {
             let shown = Zone::Fixed(zone.ok_or(Stop::Payload)?);
             written(as_timestamp(document, &value, zone)?, |time| timestamp(time, shown, out))?
         }
         (Kind::Decimal { scale, .. }, _) => {
-            written(as_decimal(document, &value, kind)?, |units| Ok(decimal(units, *scale, out)))?
+            written(as_decimal(document, &value, kind)?, |units| {
+                decimal(units, *scale, out);
+                Ok(())
+            })?
         }
         (Kind::Binary, _) => {
             plain.clear();
