@@ -124,6 +124,7 @@ def plot(rows: Sequence[Row]) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + _WIDTH + 80}" height="{height}"'
         ' font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="#fff"/>',  # wherever it is looked at
         f'<text x="{left}" y="16">times faster than the other side (1 = the same)</text>',
     ]
     for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
