@@ -125,6 +125,30 @@ def test_a_subquery_below_a_window_gives_no_hidden_columns(
     assert sorted(map(tuple, session.query(query).collect())) == [(1, 2), (1, 2), (2, 2), (2, 2)]
 
 
+@pytest.mark.parametrize("window", ["sessionwindow('ss', 3)", "countwindow(2)"])
+def test_what_a_subquery_does_with_a_table_is_no_state_of_the_stream(
+    session: narrows.Session, folder: Path, window: str
+) -> None:
+    """Its aggregates end, so windows are written once, when they close; and DISTINCT is allowed."""
+    put(folder, "a.json", *({"k": i % 3, "a": i, "ts": i} for i in range(12)))
+    put(folder, "b.json", *({"k": i % 3, "a": i, "ts": i} for i in range(12, 30)))
+    (folder / "keys.json").write_text('{"x": 1}\n{"x": 1}\n{"x": 2}\n', "utf-8")
+    path = folder / "keys.json"
+    session.execute(f"CREATE TABLE keys (x BIGINT) WITH (connector = 'file', path = '{path}')")
+    tests = (
+        "k <= (SELECT max(x) FROM keys WHERE keys.x = timed.k)"
+        " AND k IN (SELECT DISTINCT x FROM keys)"
+        " AND k <= (SELECT count(DISTINCT x) FROM keys)"
+    )
+    query = f"SELECT k, count(*) AS n FROM timed WHERE {{}} GROUP BY k, {window}"
+    session.execute("CREATE SINK written WITH (connector = 'memory')")
+    session.execute(f"CREATE PIPELINE counted INTO written AS {query.format(tests)}")
+    session.start("counted", once=True).await_done(timeout=120)
+    written = sorted((row["k"], row["n"]) for row in session.rows("written"))
+    expected = session.query(query.format("k IN (1, 2)")).collect()
+    assert written == sorted((row["k"], row["n"]) for row in expected)
+
+
 def test_the_place_of_a_row_does_not_depend_on_tests_or_tasks(
     session: narrows.Session, folder: Path
 ) -> None:

@@ -15,6 +15,7 @@ from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
     DataSource,
+    Decoded,
     Distinct,
     Join,
     JoinKind,
@@ -53,7 +54,7 @@ def check_streaming(plan: Node) -> list[Notice]:
 
 def is_stream(node: Node) -> bool:
     """Whether new rows may turn up in the node while it runs."""
-    return any(isinstance(n, DataSource) and not n.source.bounded for n in topological(node))
+    return any(isinstance(n, Decoded) and not n.source.bounded for n in topological(node))
 
 
 def _problems(node: Node, plan: Node) -> Iterator[Problem | None]:

@@ -16,6 +16,7 @@ from narrows.errors import Code, fail
 from narrows.expression_text import expression_text
 from narrows.expressions import Call
 from narrows.logical.nodes import Aggregation, Distinct, Node, Window
+from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.spark.compile import OpenSource, compile_node, compile_plan
@@ -59,7 +60,7 @@ def streamed(
 
 def _refuse_endless_distinct(plan: Node) -> None:
     for node in topological(plan):
-        if not isinstance(node, Aggregation) or kept_window(node) is not None:
+        if not isinstance(node, Aggregation) or not is_stream(node) or kept_window(node):
             continue
         for _, call in node.calls:
             if isinstance(call, Call) and call.distinct:
@@ -73,7 +74,7 @@ def _refuse_endless_distinct(plan: Node) -> None:
 
 def _refuse_distinct_above(plan: Node) -> None:
     for node in topological(plan):
-        if isinstance(node, Distinct):  # the planner refuses ORDER BY and LIMIT
+        if isinstance(node, Distinct) and is_stream(node):  # the planner refuses ORDER BY and LIMIT
             raise fail(
                 Code.NOT_SUPPORTED,
                 "DISTINCT over all windows of a stream would never see the last one",

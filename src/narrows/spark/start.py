@@ -15,6 +15,7 @@ from narrows.catalog.objects import Pipeline
 from narrows.catalog.options import TAKES_ROWS, parse_duration
 from narrows.errors import Code, fail
 from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct, Node
+from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -258,10 +259,12 @@ def _gathering_time(plan: Node) -> str | None:
 
 
 def _output_mode(plan: Node) -> str:
-    """An aggregate without window never ends, so what changed is written after every batch."""
+    """An aggregate of a stream without window never ends, so what changed is written after every
+    batch."""
     endless = any(
         isinstance(node, (Aggregation, Distinct))
         and not isinstance(node, PhysicalStreamingAggregation)
+        and is_stream(node)
         for node in topological(plan)
     )
     return "update" if endless else "append"
