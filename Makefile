@@ -28,7 +28,7 @@ demo: setup ## run pipelines over generated data on an embedded Spark, and show 
 	@$(BIN)/narrows demo
 
 test: setup ## run all tests
-	$(BIN)/python -m pytest
+	@tools/run_tests.sh $(BIN)/python
 
 check: setup ## lint, format check, types
 	$(BIN)/ruff check .

@@ -81,7 +81,7 @@ def full_rows(decoded: Decoded, schema: Struct) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("make", KERNELS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(case=cases())
 def test_pruned_is_what_is_left_of_full(
     make: MakeDecoder, case: tuple[DecodeProjection, list[bytes]]
@@ -107,7 +107,7 @@ class _Refusing:
         raise ValueError
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases())
 def test_both_parsers_read_the_same(case: tuple[DecodeProjection, list[bytes]]) -> None:
     projection, documents = case
@@ -121,7 +121,7 @@ def test_both_parsers_read_the_same(case: tuple[DecodeProjection, list[bytes]]) 
     assert one.row_positions == other.row_positions
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases())
 def test_guarded_structs_read_the_same(case: tuple[DecodeProjection, list[bytes]]) -> None:
     """Keys that are often missing are looked up in another way from the second batch on."""
@@ -132,7 +132,7 @@ def test_guarded_structs_read_the_same(case: tuple[DecodeProjection, list[bytes]
     assert batches[0].mistyped == batches[1].mistyped == batches[2].mistyped
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases(), st.sampled_from((1, 2, 3)), st.booleans(), st.booleans())
 def test_how_the_code_is_written_does_not_matter(
     case: tuple[DecodeProjection, list[bytes]], inline: int, wide: bool, short: bool
@@ -152,7 +152,7 @@ def test_how_the_code_is_written_does_not_matter(
 
 
 @pytest.mark.parametrize("make", KERNELS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(case=cases(), size=st.integers(1, 3))
 def test_how_payloads_are_batched_does_not_matter(
     make: MakeDecoder, case: tuple[DecodeProjection, list[bytes]], size: int
@@ -201,7 +201,7 @@ def mangled(draw: Draw) -> bytes:
 
 
 @pytest.mark.parametrize("make", KERNELS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(payload=mangled(), all=st.booleans())
 @example(payload=b'{"a":1}{"a":2}', all=True)
 def test_a_payload_is_bad_if_and_only_if_it_is_no_json_object(

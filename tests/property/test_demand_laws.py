@@ -32,7 +32,7 @@ from narrows.schema import VOID, Array, DataType, Map, Struct, count_leaves
 from support.reference import cut, graft
 from support.strategies import Draw, demands, demands_on, loose_demands, schemas, types, values
 
-laws = settings(max_examples=150, deadline=None)
+laws = settings(max_examples=150)
 
 
 # --- union and covers -----------------------------------------------------------------------------

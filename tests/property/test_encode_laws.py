@@ -56,7 +56,7 @@ def written(rows: Rows, options: dict[str, object]) -> bytes:
     return file.getvalue()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cases())
 def test_a_delayed_column_is_written_as_a_computed_one(
     case: tuple[Struct, list[bytes], list[bool], dict[str, object]],
@@ -115,7 +115,7 @@ def arrow_columns(draw: Draw) -> list[tuple[str, pa.Array]]:
     return columns
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(arrow_columns())
 def test_json_reads_back_as_it_was(columns: list[tuple[str, pa.Array]]) -> None:
     text = written([Values(name, array) for name, array in columns], {})

@@ -132,7 +132,7 @@ def chosen(
     return fresh[: max(fitting, default=0)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(actions, min_size=1, max_size=25))
 def test_entries_never_change_and_no_file_comes_twice(script: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as root:

@@ -111,7 +111,7 @@ def cases(draw: Draw) -> tuple[Struct, Struct, list[Any], Demand, Demand]:
     return schema, in_file, rows, draw(row_demands(schema)), tested
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cases(), st.integers(1, 4), st.lists(st.integers(0, 5_000), max_size=3), st.integers(1, 5))
 def test_rows_hold_what_is_demanded(
     case: tuple[Struct, Struct, list[Any], Demand, Demand],

@@ -93,14 +93,14 @@ def check_several(seed: int, relational: bool) -> None:
 seeds = st.integers(0, 2**64 - 1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seeds)
 def test_queries_cannot_tell_what_was_pruned(seed: int) -> None:
     """SELECT and WHERE, with every kind of access, conditional, constructor and lambda."""
     check_several(seed, relational=False)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seeds)
 def test_relational_queries_cannot_tell_what_was_pruned(seed: int) -> None:
     """Joins, LATERAL VIEW, GROUP BY, DISTINCT and functions that remember earlier rows."""
@@ -128,7 +128,7 @@ def test_random_queries_call_every_function_that_looks_at_less() -> None:
     assert special - called == {"shuffle"}  # gives another answer each time
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seeds)
 def test_each_rule_only_narrows(seed: int) -> None:
     """Three depths of the same demand: what a rule leaves out, no later rule brings back."""
@@ -145,7 +145,7 @@ def test_each_rule_only_narrows(seed: int) -> None:
     assert before == decode_projection(plan.logical) == decode_projection(plan.physical)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_constant_paths_demand_no_more_than_themselves(data: st.DataObject) -> None:
     """In any spelling, alone and side by side: the demand is the union of the paths."""

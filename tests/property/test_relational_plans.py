@@ -31,7 +31,7 @@ def catalog() -> narrows.Catalog:
 CATALOG = catalog()
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(seeds)
 def test_rows_are_the_same_before_and_after_the_rules(seed: int) -> None:
     random = Random(seed)
@@ -49,7 +49,7 @@ def test_rows_are_the_same_before_and_after_the_rules(seed: int) -> None:
         assert _sorted(run(stage, least)) == expected, f"{sql}\n{plan.explain()}"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seeds)
 def test_the_pushdown_rules_come_to_an_end(seed: int) -> None:
     """Each finds nothing to do after itself, and neither undoes what the other did."""

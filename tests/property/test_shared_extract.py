@@ -34,7 +34,7 @@ def cases(draw: Draw) -> tuple[Struct, list[Demand], list[list[bytes]]]:
     return schema, wanted, batches
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(cases())
 def test_a_consumer_reads_what_it_would_have_decoded(
     case: tuple[Struct, list[Demand], list[list[bytes]]],

@@ -222,4 +222,4 @@ def _append(found: list[list[Any]], more: Sequence[Sequence[Any]]) -> None:
 
 
 TestSharedStream = SharedStreamMachine.TestCase
-TestSharedStream.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestSharedStream.settings = settings(max_examples=60, stateful_step_count=40)

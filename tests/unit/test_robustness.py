@@ -501,19 +501,19 @@ def _mutated(draw: st.DrawFn, texts: list[str]) -> str:
     return " ".join(pieces)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(_mutated(QUERIES))
 def test_mutated_queries(sql: str) -> None:
     _plan(sql)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(_mutated(STATEMENTS))
 def test_mutated_statements(sql: str) -> None:
     _execute(sql)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(WORDS), max_size=20))
 def test_token_soup(words: list[str]) -> None:
     soup = " ".join(words)
@@ -522,7 +522,7 @@ def test_token_soup(words: list[str]) -> None:
     _execute(soup)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=40))
 def test_any_text(text: str) -> None:
     _plan(text)

@@ -244,7 +244,7 @@ TYPES = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(TYPES),
     st.lists(st.sampled_from(TEXTS), min_size=1, max_size=4),

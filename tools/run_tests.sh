@@ -1,0 +1,16 @@
+#!/bin/sh
+# Runs all tests: those that need no Spark beside those that do, which leave half of two cores idle.
+# What the first have to say is shown at the end.
+#
+#     tools/run_tests.sh .venv/bin/python
+cd "$(dirname "$0")/.." || exit 1
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+"$1" -m pytest --ignore=tests/spark >"$said" 2>&1 &
+others=$!
+"$1" -m pytest tests/spark
+spark=$?
+wait $others
+status=$?
+cat "$said"
+[ $spark -eq 0 ] && [ $status -eq 0 ]
