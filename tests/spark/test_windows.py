@@ -149,6 +149,24 @@ def test_what_a_subquery_does_with_a_table_is_no_state_of_the_stream(
     assert written == sorted((row["k"], row["n"]) for row in expected)
 
 
+def test_sessions_of_a_whole_stream_that_was_computed(
+    session: narrows.Session, folder: Path
+) -> None:
+    times = (1, 2, 3, 10, 11, 30)
+    put(folder, "a.json", *({"k": 1, "a": i, "ts": time} for i, time in enumerate(times)))
+    computed = "(SELECT upper(k) AS k, a + 1 AS a FROM timed WHERE a >= 0)"
+    session.execute(
+        f"CREATE PIPELINE p INTO out AS SELECT count(*) AS n, sum(a) AS total FROM {computed}"
+        " GROUP BY sessionwindow('ss', 4)"
+    )
+    session.start("p", once=True).await_done(timeout=120)
+    assert sorted((row["n"], row["total"]) for row in session.rows("out")) == [
+        (1, 6),
+        (2, 9),
+        (3, 6),
+    ]
+
+
 def test_the_place_of_a_row_does_not_depend_on_tests_or_tasks(
     session: narrows.Session, folder: Path
 ) -> None:

@@ -67,7 +67,7 @@ def with_clock(
     """The rows with a watermark that follows their time, and that of a clock as well.
 
     `end` is the column in which readers say the end of the input: such rows are the clock's, too.
-    Adds the column `from_clock`, false in every row: a key that no optimizer knows to be constant.
+    Adds the column `from_clock`, false in every row that is left.
     """
     clock = clock_frame(data.sparkSession, spec).withColumnRenamed(TIME, time)
     ticks = clock.withColumn(_MARK, F.lit(True))
@@ -82,6 +82,6 @@ def with_clock(
     return watermarked(both, time, delay).where(rows_only)
 
 
-def constant_key() -> str:
-    """A group key for windows of the whole stream, where Spark insists on one."""
+def clock_mark() -> str:
+    """The column that tells the clock's rows from others; nobody needs it any more."""
     return _MARK

@@ -19,7 +19,7 @@ from narrows.errors import InternalError
 from narrows.expressions import Expr
 from narrows.logical.nodes import Window
 from narrows.physical.window_spec import WindowSpec
-from narrows.spark.event_time import RunTime, constant_key
+from narrows.spark.event_time import RunTime, clock_mark
 from narrows.spark.frame import Frame, column_name
 from narrows.spark.grouping import group_columns
 from narrows.spark.window_processor import BOUNDS, TIME, RowShape, WindowProcessor, rows_of_window
@@ -39,7 +39,7 @@ def cut_by_rows(frame: Frame, node: Window, spec: WindowSpec, time: RunTime) -> 
     if frame.order is None or frame.stamp is None:
         raise InternalError("a window that rows cut needs their order and their time")
     shape = RowShape(
-        tuple(n for n in frame.data.columns if n not in (constant_key(), frame.clock)),
+        tuple(n for n in frame.data.columns if n not in (clock_mark(), frame.clock)),
         frame.order,
         (_OPENS, _EMITS)[: len(spec.conditions)],
     )

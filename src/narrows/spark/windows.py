@@ -23,14 +23,14 @@ from narrows.physical.source_order import goes_by_order
 from narrows.physical.window_spec import WindowSpec, window_spec
 from narrows.schema import TIMESTAMP
 from narrows.spark.clock import ClockSpec
-from narrows.spark.event_time import RunTime, constant_key, stamped, watermarked, with_clock
+from narrows.spark.event_time import RunTime, clock_mark, stamped, watermarked, with_clock
 from narrows.spark.frame import Frame, column_name
 from narrows.spark.input_end import InputEnd
 from narrows.spark.row_windows import cut_by_rows
 from narrows.spark.sql_text import Typed, quote
 from narrows.sql.functions.registry import WindowKind
 
-_CUT, _ROWS = "cut", "rows"
+_CUT, _ROWS, _WHOLE = "cut", "rows", "whole_stream"
 
 
 def windows_of(plan: Node) -> dict[Node, WindowSpec]:
@@ -146,7 +146,7 @@ def cut_windows(frame: Frame, node: Window, time: RunTime) -> Frame:
     spec = window_spec(node.window)
     if spec.kind not in CUT_BY_SPARK:
         return cut_by_rows(frame, node, spec, time)
-    kept = [name for name in frame.data.columns if name != constant_key()]
+    kept = [name for name in frame.data.columns if name != clock_mark()]
     group = [_key(frame, expr, f"key{place}") for place, expr in enumerate(node.keys)]
     rows = F.collect_list(F.struct(*kept)).alias(_ROWS)
     collected = frame.data.groupBy(*_grouping(frame, spec, group)).agg(rows)
@@ -158,7 +158,9 @@ def cut_windows(frame: Frame, node: Window, time: RunTime) -> Frame:
 
 def _grouping(frame: Frame, spec: WindowSpec, keys: list[SparkColumn]) -> list[SparkColumn]:
     if spec.kind is WindowKind.SESSION and not keys and frame.data.isStreaming:
-        keys = [F.col(constant_key())]  # Spark has no sessions of a whole stream
+        # Spark has no sessions of a whole stream, so there is a key: false in every row, which no
+        # optimizer knows.
+        keys = [F.expr("spark_partition_id() < 0").alias(_WHOLE)]
     return [_cut(str(frame.stamp), spec).alias(_CUT), *keys]
 
 
