@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -208,7 +208,7 @@ def dead_letters(
                 Path(letter["file"]).name,
                 str(letter["offset"]),
                 letter["reason"],
-                _shortened(letter.get("payload") or f"base64: {letter.get('payload_base64')}"),
+                _shortened(_payload(letter)),
             )
             for letter in letters
         )
@@ -306,6 +306,13 @@ def _cell(value: object) -> str:
             return json.dumps(value, ensure_ascii=False, default=str)
         case _:
             return str(value)
+
+
+def _payload(letter: Mapping[str, Any]) -> str:
+    """The payload of a dead letter; nothing where a row, or a whole file, was bad."""
+    if "payload_base64" in letter:
+        return f"base64: {letter['payload_base64']}"
+    return str(letter.get("payload", ""))
 
 
 def _shortened(text: str, width: int = 60) -> str:

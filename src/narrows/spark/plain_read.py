@@ -27,13 +27,14 @@ class PlainRead:
     node: PhysicalReader
     spec: ReadSpec
     in_order: bool
-    """Are the columns in the order of the select list?"""
+    """Are the columns those of the select list, in its order? An event time may be among them that
+    nobody selects."""
 
 
 def plain_read(rows: Node, names: Sequence[str]) -> PlainRead | None:
     """The reader of a plan that computes nothing; `names` are what its columns become.
 
-    None where something is computed, shipped without being selected, or selected twice.
+    None where something is computed, or selected twice.
     """
     reader = rows.children[0] if isinstance(rows, PhysicalProject) else None
     if not isinstance(rows, PhysicalProject) or not isinstance(reader, PhysicalReader):
@@ -42,8 +43,10 @@ def plain_read(rows: Node, names: Sequence[str]) -> PlainRead | None:
     sql = SparkSql({reader.relation.id: ShippedSource(spec.projection, spec.names)}, {})
     selected = [sql.text(named.expr) for _, named in rows.computed]
     shipped = [quote(name) for name in spec.names]
-    if sorted(selected) != sorted(shipped) or len(set(names)) < len(names):
+    if not set(selected) <= set(shipped) or len(set(selected)) < len(selected):
+        return None
+    if len(set(names)) < len(names):
         return None
     named = dict(zip(selected, names, strict=True))
-    final = tuple(named[column] for column in shipped)
+    final = tuple(map(named.get, shipped, spec.names))
     return PlainRead(reader, replace(spec, names=final), in_order=selected == shipped)

@@ -6,6 +6,7 @@ import pytest
 
 import narrows
 from narrows.spark.plain_read import PlainRead, plain_read
+from narrows.spark.sink_frame import copied_from
 
 SOURCES = """
     CREATE STREAM s (a INT, b STRUCT<c: INT, d: ARRAY<INT>>, e STRING)
@@ -57,5 +58,24 @@ def test_what_is_left_to_spark(sql: str) -> None:
     assert plain(sql) is None
 
 
-def test_what_is_shipped_without_being_selected_is_left_to_spark() -> None:
-    assert plain("SELECT a FROM s", pruning=False) is None
+def test_what_is_shipped_without_being_selected_keeps_its_name() -> None:
+    found = plain("SELECT e AS x FROM s", pruning=False)
+    assert found is not None
+    assert found.spec.names == ("c0_0", "c0_1", "x")
+    assert not found.in_order
+
+
+def test_an_event_time_that_nobody_selects() -> None:
+    catalog = narrows.Catalog()
+    catalog.execute(
+        """
+        CREATE STREAM s (a INT, ts BIGINT, e STRING)
+            WITH (connector = 'file', path = '/data', eventtime = 'ts', eventtime_unit = 's');
+        CREATE SINK lines WITH (connector = 'file', path = '/lines');
+        CREATE SINK columns WITH (connector = 'file', path = '/columns', format = 'parquet');
+        CREATE PIPELINE p INTO lines AS SELECT a, e FROM s WHERE a > 3;
+        CREATE PIPELINE q INTO columns AS SELECT e, a FROM s;
+        """
+    )
+    for pipeline in ("p", "q"):
+        assert copied_from(catalog.plan_pipeline(pipeline)) is not None, pipeline
