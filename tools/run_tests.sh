@@ -5,7 +5,9 @@
 #     tools/run_tests.sh .venv/bin/python
 cd "$(dirname "$0")/.." || exit 1
 said=$(mktemp)
-trap 'rm -f "$said"' EXIT
+# Ctrl-C does not reach what runs in the background.
+trap 'kill "$others" 2>/dev/null; rm -f "$said"' EXIT
+trap 'exit 130' INT TERM
 "$1" -m pytest --ignore=tests/spark >"$said" 2>&1 &
 others=$!
 "$1" -m pytest tests/spark
