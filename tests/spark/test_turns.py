@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,10 +63,11 @@ def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
         read = session.placed_for(plain.node, plain.spec, "p")
-        Feed(read).take_all()
+        checkpoint = session.state.checkpoint("p")
+        Feed(read, checkpoint).take_all()
         (tmp_path / STATE / "files/p/0/turns/000000000000.turn").unlink()
         _put(tmp_path, 7, 8)
-        Feed(read).take_all()  # gives the turn that got lost, too
+        Feed(read, checkpoint).take_all()  # gives the turn that got lost, too
         spark.conf.set("spark.sql.shuffle.partitions", "1")
         session.start("p", once=True).await_done(timeout=120)
     finally:
@@ -85,7 +89,8 @@ def test_an_end_that_a_crash_left_unread_is_taken_back(
     _put(tmp_path, 1, 2)
     nodes = topological(session.catalog.plan_pipeline("w").physical)
     (reader,) = [node for node in nodes if isinstance(node, PhysicalReader)]
-    Feed(session.placed_for(reader, read_spec(reader), "w")).take_all(ends=True)
+    read = session.placed_for(reader, read_spec(reader), "w")
+    Feed(read, session.state.checkpoint("w")).take_all(ends=True)
     session.start("w", once=True, close_windows=False).await_done(timeout=120)
     assert _output(tmp_path) == [], "the window is open for the rows of a later run"
     _put(tmp_path, 3)
@@ -129,3 +134,60 @@ def test_a_checkpoint_of_before_there_were_turns_is_explained(
     record.write_text(json.dumps(known))
     with pytest.raises(narrows.NarrowsError, match="how its place in a stream of files is kept"):
         session.start("p", once=True)
+
+
+def test_a_restored_state_folder_may_have_any_times(
+    session: narrows.Session, spark: SparkSession, tmp_path: Path
+) -> None:
+    for number in range(3):
+        _put(tmp_path, number)
+        session.start("p", once=True).await_done(timeout=120)
+    session.close()
+    for days, more in ((-30, 3), (30, 4), (0, 5)):
+        _restore(tmp_path / STATE, time.time() + days * 24 * 3600)
+        _put(tmp_path, more)
+        session = _connect(spark, tmp_path)
+        session.start("p", once=True).await_done(timeout=120)
+        session.close()
+        assert _output(tmp_path) == list(range(more + 1))
+
+
+def test_a_state_folder_that_was_restored_in_part_is_refused(
+    session: narrows.Session, tmp_path: Path
+) -> None:
+    for number in range(3):
+        _put(tmp_path, number)
+        session.start("p", once=True).await_done(timeout=120)
+    log, checkpoint = tmp_path / STATE / "files/p/0", session.state.checkpoint("p")
+    (log / "000000000002-000000000002.files").rename(tmp_path / "newest")
+    _put(tmp_path, 3)
+    with pytest.raises(narrows.NarrowsError, match=r"ends at entry 1, but .* come to entry 2"):
+        session.start("p", once=True)
+    (tmp_path / "newest").rename(log / "000000000002-000000000002.files")
+    checkpoint.rename(tmp_path / "checkpoint")
+    with pytest.raises(narrows.NarrowsError, match="is incomplete: files up to entry 2 were taken"):
+        session.start("p", once=True)
+    (tmp_path / "checkpoint").rename(checkpoint)
+    session.start("p", once=True).await_done(timeout=120)
+    assert _output(tmp_path) == [0, 1, 2, 3]
+
+
+def test_a_batch_that_would_pass_over_files_stops(session: narrows.Session, tmp_path: Path) -> None:
+    _put(tmp_path, 1)
+    session.start("p", once=True).await_done(timeout=120)
+    taken = session.state.checkpoint("p") / "sources" / "0" / "0"
+    text = taken.read_text()
+    (taken.parent / ".0.crc").unlink()
+    taken.write_text(text.replace("000000000000.turn", "000000000001.turn"))
+    with pytest.raises(narrows.NarrowsError, match="entry 1 was taken where entry 0 should be"):
+        session.start("p", once=True)
+
+
+def _restore(folder: Path, at: float) -> None:
+    """Has a folder as a copy of it would be, with times of its own."""
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    shutil.rmtree(folder)
+    copy.rename(folder)
+    for path in folder.rglob("*"):
+        os.utime(path, (at, at))

@@ -86,7 +86,7 @@ class FileLog:
             self._known = False  # somebody else may have written since
             self._load()
         if upto > self._last:
-            raise self._is_behind(upto)
+            raise self.is_behind(upto)
         return [file for number in range(after + 1, upto + 1) for file in self._entry(number)]
 
     def entry(self, number: int) -> list[FileEntry]:
@@ -94,20 +94,22 @@ class FileLog:
         for _ in range(_ATTEMPTS):
             self._segments = _cover(_segments_in(self._folder), self._folder)
             if number > self._last:
-                raise self._is_behind(number)
+                raise self.is_behind(number)
             with contextlib.suppress(FileNotFoundError):  # merged between our looking and reading
                 segment, lines = self._segment_of(number)
                 files = self._parsed(segment, number, lines[number - segment.first])
                 return [FileEntry(*file) for file in files]
         raise _corrupt(self._folder, f"entry {number} is never there when it is read")
 
-    def _is_behind(self, entry: int) -> NarrowsError:
+    def is_behind(self, entry: int) -> NarrowsError:
+        """What is wrong when somebody has read an entry that the log does not know."""
         return fail(
             Code.UNREADABLE_FILE,
             f"the log of files taken in `{self._folder}` ends at entry {self._last},"
             f" but the checkpoint has come to entry {entry}",
             None,
-            "the checkpoint and the log belong together: restore both, or remove both",
+            "the checkpoint and the log belong together: restore the whole state folder, or start"
+            " the pipeline anew: `narrows reset <pipeline>`",
         )
 
     def admit(

@@ -31,6 +31,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType, TimestampType
 
 from narrows.files.atomic import write_atomically
+from narrows.spark.literal_path import literal_path
 
 TIME = "time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +61,10 @@ def clock_frame(spark: SparkSession, spec: ClockSpec) -> DataFrame:
     """A stream of times in the column `time`."""
     if spec.period is None:
         Path(spec.folder).mkdir(parents=True, exist_ok=True)
-        said = spark.readStream.text(spec.folder)
+        # There are few of these files, and saying a time again does no harm; not saying it would,
+        # and that is what Spark makes of files that a restored folder has given old times.
+        reader = spark.readStream.option("maxFileAge", "36500d")
+        said = reader.text(literal_path(spec.folder))
         time = F.timestamp_millis(F.col("value").cast("bigint") + spec.behind)
         return said.select(time.alias(TIME))
     spark.dataSource.register(NarrowsClock)

@@ -8,7 +8,6 @@ ahead of it: what comes meanwhile is read together.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,15 +15,14 @@ from pathlib import Path
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from narrows.files.file_log import EMPTY, FileLog
+from narrows.errors import Code, NarrowsError, fail
+from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry, list_files
 from narrows.files.turns import Turns
+from narrows.spark.checkpoint import MarkerPosition, check_markers, marker_position
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.source import shared_out
 from narrows.spark.turn_source import turns_folder
-
-_KEPT = 100
-"""Turns that have been read are kept so long: more than Spark can ever go back."""
 
 _LOOKS_AGAIN = 50
 """Milliseconds between two looks for files, at least."""
@@ -33,16 +31,15 @@ _LOOKS_AGAIN = 50
 class Feed:
     """The files of one source of one pipeline."""
 
-    def __init__(self, spec: ReadSpec) -> None:
+    def __init__(self, spec: ReadSpec, checkpoint: Path) -> None:
         assert spec.file_log is not None
         self._spec = spec
-        self.folder = turns_folder(spec)
+        self._checkpoint = checkpoint
+        self._folder = turns_folder(spec)
         self._log = FileLog(spec.file_log)
-        self._turns = Turns(self.folder)
-        self._turns.set_end(is_last=False)  # a run that crashed may have seen it so
-        # A crash may have come between taking files and giving them their turn.
-        for entry in range(self._turns.last + 1, self._log.last() + 1):
-            self._give(entry)
+        position = self._position()
+        self._turns = Turns(self._folder, position.committed, position.newest_ms)
+        self._recover(position)
 
     def take_all(self, *, ends: bool = False) -> None:
         """Gives turns to everything that is there; `ends` if that is all there will ever be."""
@@ -51,13 +48,49 @@ class Feed:
             pass
         self._turns.set_end(is_last=ends)
 
-    def keep_ahead(self, reached: int | None) -> None:
-        """Gives a turn to what is new, unless one is waiting; `reached` has been read."""
-        if reached is None:
-            reached = self._turns.last
-        self._turns.forget(reached - _KEPT)
-        if self._turns.last <= reached + 1:
+    def keep_ahead(self) -> None:
+        """Gives a turn to what is new, unless one is waiting behind the one that is being read."""
+        committed = self._position().committed
+        self._turns.forget(committed)
+        if self._turns.last <= committed + 1:
             self._admit(self._files())
+
+    def check(self, batch: int) -> None:
+        """Stops a batch that would pass over files, before it reads anything."""
+        check_markers(self._checkpoint, self._folder, batch)
+
+    def _position(self) -> MarkerPosition:
+        return marker_position(self._checkpoint, self._folder)
+
+    def _recover(self, position: MarkerPosition) -> None:
+        """Sees to it that there is a marker for each entry that has not been read, and no other.
+
+        A crash may have come between taking files and giving them their turn, so the newest may be
+        missing. Anything else that does not fit is not what a crash leaves: somebody restored or
+        removed a part of the state folder, and going on would lose rows or read them twice.
+        """
+        last, given = self._log.last(), max(position.taken, self._turns.last)
+        if given > last:
+            raise self._log.is_behind(given)
+        unread = range(position.committed + 1, last + 1)
+        missing = sorted(set(unread) - set(self._turns.waiting))
+        if missing and missing != [last]:
+            raise self._is_incomplete(missing, position)
+        for entry in unread:
+            if not self._turns.is_intact(entry):
+                self._give(entry)
+        self._turns.set_end(is_last=False)  # a run that crashed may have seen it so
+        self._turns.put_in_order()
+
+    def _is_incomplete(self, missing: Sequence[int], position: MarkerPosition) -> NarrowsError:
+        return fail(
+            Code.UNREADABLE_FILE,
+            f"the state of `{self._spec.source}` in `{self._folder.parent}` is incomplete: files up"
+            f" to entry {self._log.last()} were taken, the checkpoint has come to entry"
+            f" {position.committed}, and nothing says whether entry {missing[0]} was read",
+            hint="the checkpoint and the log of files belong together: restore the whole state"
+            " folder, or start the pipeline anew: `narrows reset <pipeline>`",
+        )
 
     def _files(self) -> list[FileEntry]:
         return list_files(self._spec.path, missing_ok=True)
@@ -122,9 +155,8 @@ class FedQuery:
     def _feed(self) -> None:
         try:
             while self._query.isActive:
-                progress = self._query.lastProgress
                 for feed in self._feeds:
-                    feed.keep_ahead(_reached(progress, feed.folder))
+                    feed.keep_ahead()
                 if self._stopped.wait(self._every):
                     return
         except BaseException as error:
@@ -134,16 +166,3 @@ class FedQuery:
 
 
 Query = StreamingQuery | FedQuery
-
-
-def _reached(progress: StreamingQueryProgress | None, folder: Path) -> int | None:
-    """How far a query has come with the turns of a folder; None before it has said so.
-
-    Spark counts what it has taken from a folder, one file for each micro-batch: the number of the
-    entry, for entries are counted in the same way.
-    """
-    for source in progress.sources if progress is not None else ():
-        if str(folder) in source.description:
-            offset = json.loads(source.endOffset) if source.endOffset else None
-            return int(offset["logOffset"]) if isinstance(offset, dict) else EMPTY
-    return None

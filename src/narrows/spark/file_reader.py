@@ -53,6 +53,8 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         taken = start["entry"]
+        if self.log.last() < taken:
+            raise self.log.is_behind(taken)  # new files would get numbers that have been read
         if self.log.last() > taken:
             # After a crash: an entry that Spark did not journal is given again, as it was.
             return {"entry": taken + 1}

@@ -91,6 +91,7 @@ class PipelineRun:
         if self._attempts == ATTEMPTS:
             return False
         self._attempts += 1
+        self.query.stop()  # whoever feeds it must have ended before another begins
         self.query = self.restart()
         return True
 

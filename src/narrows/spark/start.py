@@ -23,6 +23,7 @@ from narrows.physical.nodes import (
     PhysicalStreamingAggregation,
 )
 from narrows.planner import Plan
+from narrows.spark.checkpoint import has_batches
 from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed
 from narrows.spark.closing import ClosedMark, closing_run, run_time
@@ -38,7 +39,6 @@ from narrows.spark.shared_query import SharedQuery
 from narrows.spark.sink import publish_written, sweep, written_by_tasks
 from narrows.spark.sink_frame import copied_from, parts_of, rows_of, sink_frame
 from narrows.spark.turn_source import copy_turns
-from narrows.spark.watermark import has_batches
 from narrows.spark.windows import windows_of
 from narrows.spark.write_spec import SinkTarget, WriteSpec
 
@@ -67,7 +67,8 @@ def prepare(
     pace = Pace(once, trigger, closes)
 
     def start(stream: Streamed) -> Query:
-        feeds = [Feed(read) for read in _files_read(session, pipeline, plan)]
+        checkpoint = session.state.checkpoint(pipeline.name)
+        feeds = [Feed(read, checkpoint) for read in _files_read(session, pipeline, plan)]
         return _start(session, pipeline, plan, stream, feeds, pace)
 
     if reads_shared(plan):
@@ -167,13 +168,13 @@ def _start(
     spec, finish = write_spec(session, pipeline, plan), stream.finish
     if finish is None:
         told = written_by_tasks(sink_frame(plan, stream.frame), spec)
-        writer = _publishing(told, spec, mode=_output_mode(plan.physical))
+        writer = _publishing(told, spec, feeds, mode=_output_mode(plan.physical))
     else:
 
         def told_of(closed: DataFrame) -> DataFrame:
             return written_by_tasks(sink_frame(plan, finish(closed)), spec)
 
-        writer = _publishing(stream.frame, spec, told_of)
+        writer = _publishing(stream.frame, spec, feeds, told_of)
     return _begin(session, pipeline, plan, writer, feeds, pace)
 
 
@@ -183,13 +184,15 @@ def _start_copying(
     """A pipeline that computes nothing: its readers write."""
     read = session.placed_for(plain.node, plain.spec, pipeline.name)
     spec = write_spec(session, pipeline, plan)
-    writer = _publishing(copy_turns(session.spark, read, spec), spec)
-    return _begin(session, pipeline, plan, writer, [Feed(read)], pace)
+    feeds = [Feed(read, session.state.checkpoint(pipeline.name))]
+    writer = _publishing(copy_turns(session.spark, read, spec), spec, feeds)
+    return _begin(session, pipeline, plan, writer, feeds, pace)
 
 
 def _publishing(
     rows: DataFrame,
     spec: WriteSpec,
+    feeds: Sequence[Feed],
     told_of: Callable[[DataFrame], DataFrame] | None = None,
     mode: str = "append",
 ) -> DataStreamWriter:
@@ -197,6 +200,8 @@ def _publishing(
     sweep(spec)
 
     def publish(batch: DataFrame, number: int) -> None:
+        for feed in feeds:
+            feed.check(number)
         publish_written(batch if told_of is None else told_of(batch), spec, number)
 
     return rows.writeStream.foreachBatch(publish).outputMode(mode)

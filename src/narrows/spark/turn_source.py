@@ -19,6 +19,7 @@ from narrows.codecs.arrow_types import arrow_type
 from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry
 from narrows.spark.carried import Carried
+from narrows.spark.literal_path import literal_path
 from narrows.spark.read_partition import read_partition
 from narrows.spark.read_spec import ReadSpec
 from narrows.spark.sink import WRITTEN_SCHEMA, tell, write_task
@@ -64,8 +65,10 @@ def _turns(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     folder = turns_folder(spec)
     folder.mkdir(parents=True, exist_ok=True)
     reader = spark.readStream.schema("value STRING").option("maxFilesPerTrigger", 1)
-    # A name may hold what Spark takes for a pattern.
-    text = reader.text(_literal_path(folder)).select(F.split("value", " ").alias("turn"))
+    # Spark remembers what it has taken for so long. Every marker is later than all before, and one
+    # that was read is removed, so it need not remember any; the default of a week costs memory.
+    reader = reader.option("maxFileAge", "1h")
+    text = reader.text(literal_path(folder)).select(F.split("value", " ").alias("turn"))
     turns = text.select(*(F.col("turn")[place].cast("bigint") for place in range(4)))
     return turns.repartition(spec.partitions) if spec.partitions > 1 else turns
 
@@ -89,8 +92,3 @@ def _read_turn(
         return rows
     schema = pa.schema([(name, arrow_type(dtype)) for name, dtype in shipped_columns(spec)])
     return spec.end.with_end(rows, spec.event_time, schema, is_last=bool(is_last))
-
-
-def _literal_path(folder: Path) -> str:
-    special = "\\*?[]{}"
-    return "".join(f"\\{c}" if c in special else c for c in str(folder))
