@@ -1,8 +1,8 @@
-"""What Spark's checkpoint of a query says: how far it has come, where its watermark is.
+"""How far a query has come with its sources, as Spark's checkpoint says it.
 
 Spark keeps small text files, each of which appears as a whole (it writes under another name):
 
-    commits/7           batch 7 is done; where it left the watermark
+    commits/7           batch 7 is done (see `watermark.py`)
     offsets/8           batch 8 was begun; an offset for each source, in the order of `sources`
     sources/0/12        the marker that source 0 took as its twelfth; every tenth file is
     sources/0/19.compact    called like this, and holds all markers that were ever taken
@@ -22,6 +22,7 @@ from urllib.parse import unquote
 from narrows.errors import Code, NarrowsError, fail
 from narrows.files.file_log import EMPTY
 from narrows.files.turns import entry_of
+from narrows.spark.watermark import last_commit
 
 _COMPACT = ".compact"
 _LINE = 4 << 10
@@ -39,21 +40,6 @@ class MarkerPosition(NamedTuple):
     """The time of change of the newest marker that Spark has taken."""
 
 
-def checkpoint_watermark(checkpoint: Path) -> int:
-    """Where the last batch that was committed left the watermark; 0 when there was none."""
-    last = _last_commit(checkpoint)
-    if last is not None:
-        for line in _lines(checkpoint / "commits" / str(last)):
-            if line.startswith("{"):
-                return int(_parsed(checkpoint, line).get("nextBatchWatermarkMs", 0))
-    return 0
-
-
-def has_batches(checkpoint: Path) -> bool:
-    """Has a query ever come so far as to read something?"""
-    return _last_commit(checkpoint) is not None
-
-
 def marker_position(checkpoint: Path, folder: Path) -> MarkerPosition:
     """How far the query of a checkpoint has come with the markers of a folder."""
     source = _source_of(checkpoint, folder)
@@ -62,7 +48,7 @@ def marker_position(checkpoint: Path, folder: Path) -> MarkerPosition:
     count, entry, newest_ms = _newest_taken(source)
     if count != entry:
         raise _has_drifted(source, f"entry {entry} was taken where entry {count} should be")
-    batch = _last_commit(checkpoint)
+    batch = last_commit(checkpoint)
     committed = EMPTY if batch is None else _offset(checkpoint, batch, source)
     return MarkerPosition(committed, entry, newest_ms)
 
@@ -84,10 +70,6 @@ def check_markers(checkpoint: Path, folder: Path, batch: int) -> None:
 
 
 # --- Spark's files --------------------------------------------------------------------------------
-
-
-def _last_commit(checkpoint: Path) -> int | None:
-    return max(_numbers(checkpoint / "commits"), default=None)
 
 
 def _offset(checkpoint: Path, batch: int, source: Path) -> int:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological
-from narrows.spark.checkpoint import checkpoint_watermark
 from narrows.spark.event_time import RunTime
 from narrows.spark.input_end import watermark_delay
+from narrows.spark.watermark import checkpoint_watermark
 from narrows.spark.windows import windows_of
 
 

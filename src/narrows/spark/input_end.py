@@ -23,7 +23,7 @@ from narrows.catalog.objects import Source
 from narrows.catalog.options import parse_duration
 from narrows.codecs.event_time import EventTime
 from narrows.physical.window_spec import WindowSpec
-from narrows.spark.checkpoint import checkpoint_watermark
+from narrows.spark.watermark import checkpoint_watermark
 
 
 @dataclass(frozen=True)

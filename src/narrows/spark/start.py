@@ -23,7 +23,6 @@ from narrows.physical.nodes import (
     PhysicalStreamingAggregation,
 )
 from narrows.planner import Plan
-from narrows.spark.checkpoint import has_batches
 from narrows.spark.clock import say_end
 from narrows.spark.closed_windows import Streamed, streamed
 from narrows.spark.closing import ClosedMark, closing_run, run_time
@@ -39,6 +38,7 @@ from narrows.spark.shared_query import SharedQuery
 from narrows.spark.sink import publish_written, sweep, written_by_tasks
 from narrows.spark.sink_frame import copied_from, parts_of, rows_of, sink_frame
 from narrows.spark.turn_source import copy_turns
+from narrows.spark.watermark import last_commit
 from narrows.spark.windows import windows_of
 from narrows.spark.write_spec import SinkTarget, WriteSpec
 
@@ -127,7 +127,7 @@ def closing_step(
 
     def close(ended: Query) -> Query | None:
         nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
-        closed = mark.holds or not has_batches(checkpoint)
+        closed = mark.holds or last_commit(checkpoint) is None
         if closed if nothing_came else _knows_its_end(plan):
             mark.keep()
             return None

@@ -23,6 +23,9 @@ class Ended:
     def exception(self) -> str | None:
         return self._failure
 
+    def stop(self) -> None:
+        pass
+
 
 def run_of(failures: list[str | None]) -> tuple[PipelineRun, list[str | None]]:
     left = list(failures)
