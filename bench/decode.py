@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from narrows.codecs.decoder import Pieces, RecordDecoder
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.kernel import is_native_usable
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, Demand, fields, items
+from narrows.formats.decoder import Pieces, RecordDecoder
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.native import NativeJsonDecoder
+from narrows.formats.kernel import is_native_usable
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
 from narrows.sql.types import read_schema
 

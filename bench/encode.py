@@ -15,17 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import wide_data
-from narrows.codecs.delayed import encode_fragments
-from narrows.codecs.encoder import Values
-from narrows.codecs.fragment import Fragment, FragmentField
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_encoder import JsonEncoder
-from narrows.codecs.json_encoder_native import NativeJsonEncoder
-from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING
+from narrows.formats.encoder import Values
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.encoder import JsonEncoder
+from narrows.formats.json.native import NativeJsonDecoder
+from narrows.formats.json.native_encoder import NativeJsonEncoder
+from narrows.projection.columns import DecodeProjection
+from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import STRING, Field, Struct
 from narrows.sql.types import read_schema
+from narrows.worker.fragments import encode_fragments
 from wide_select import write
 
 ROUNDS = 3

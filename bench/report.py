@@ -72,7 +72,7 @@ def in_turns(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
 
 
 def machine() -> dict[str, str]:
-    from narrows.codecs.kernel import chosen_kernel
+    from narrows.formats.kernel import chosen_kernel
 
     return {
         "machine": f"{cores()} cores, {platform.machine()}, {memory()} of memory",

@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from narrows.codecs.kernel import PORTABLE, VARIABLE
+from narrows.formats.kernel import PORTABLE, VARIABLE
 from support.encoders import assert_equal_encoders, assert_equal_fragments, make_fragment_case
 
 BATCH = 200

@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_native import NativeJsonDecoder
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.native import NativeJsonDecoder
 from support.kernels import assert_equal_kernels, make_case
 
 BATCH = 200

@@ -40,9 +40,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
-OUTPUT: Final = (
-    Path(__file__).resolve().parents[1] / "src/narrows/sql/functions/spark_functions.tsv"
-)
+OUTPUT: Final = Path(__file__).resolve().parents[1] / "src/narrows/functions/spark_functions.tsv"
 
 MOST_ARGUMENTS: Final = 12
 """A function that takes as many as this is held to take any number."""

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.catalog.options import TAKES_ROWS
-from narrows.codecs.encoder import encoder_spec
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain import explain
+from narrows.formats.encoder import encoder_spec
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
 from narrows.logical.required import required
 from narrows.logical.streaming import check_streaming
 from narrows.notices import Notice
-from narrows.optimizer.covering_projection import projection_notices
-from narrows.optimizer.projection_pushdown import Decision, decisions, without_dead_columns
+from narrows.optimizer.rules.covering_projection import projection_notices
+from narrows.optimizer.rules.projection_pushdown import Decision, decisions, without_dead_columns
 from narrows.optimizer.runner import (
     LOGICAL_RULES,
     PHYSICAL_RULES,
@@ -25,8 +25,8 @@ from narrows.optimizer.runner import (
     RuleRun,
     run_rules,
 )
-from narrows.physical.by_index_projection_into_encoder_rewrite import refusals
 from narrows.physical.lower import lower
+from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
 from narrows.schema import Field, Struct
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import ExplainMode, Query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from narrows.codecs.kernel import PORTABLE, VARIABLE
+from narrows.formats.kernel import PORTABLE, VARIABLE
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from narrows.codecs import json_source
-from narrows.codecs.decoder import Decoded
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, PRESENCE, Demand
+from narrows.formats.decoder import Decoded
+from narrows.formats.json import generated as json_source
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
 from support.json_documents import (
     Manner,

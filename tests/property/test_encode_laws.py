@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from narrows.codecs.decoder import decoder_for
-from narrows.codecs.encoder import Encoded, Rows, Values, encoder_spec
-from narrows.codecs.fragment import Fragment, FragmentField
-from narrows.codecs.kernel import NATIVE, PORTABLE, VARIABLE
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
+from narrows.formats.decoder import decoder_for
+from narrows.formats.encoder import Encoded, Rows, Values, encoder_spec
+from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE
+from narrows.projection.columns import DecodeProjection
+from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import Struct
 from property.test_decode_laws import json_schemas, payloads
 from support.kernels import needs_native

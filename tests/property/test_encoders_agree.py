@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from narrows.codecs.kernel import PORTABLE, VARIABLE
+from narrows.formats.kernel import PORTABLE, VARIABLE
 from support.encoders import assert_equal_encoders, assert_equal_fragments, make_fragment_case
 from support.kernels import needs_native
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from narrows.connectors.file.file_log import FileLog
 from narrows.files.atomic import is_temporary
-from narrows.files.file_log import FileLog
 from narrows.files.listing import FileEntry
 
 

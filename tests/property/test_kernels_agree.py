@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_native import NativeJsonDecoder
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.native import NativeJsonDecoder
 from support.kernels import assert_equal_kernels, make_case, needs_native
 
 pytestmark = needs_native

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from narrows.codecs.decoder import Decoded
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.kernel import is_native_usable
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
 from narrows.errors import NarrowsError
 from narrows.files.lines import read_blocks
 from narrows.files.ranges import FileRange
+from narrows.formats.decoder import Decoded
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.native import NativeJsonDecoder
+from narrows.formats.kernel import is_native_usable
+from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
 
 pytestmark = pytest.mark.skipif(not is_native_usable(), reason="the native kernel is not built")

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from narrows.codecs.arrow_types import arrow_type
-from narrows.codecs.parquet import demanded_leaves, read_row_groups
-from narrows.codecs.projection import Aspect, DecodeProjection, FlatColumn, Key
+from narrows.arrow.types import arrow_type
 from narrows.demand import ALL, NOTHING, PRESENCE, Demand, Fields, Items, Keys
 from narrows.files.ranges import FileRange
+from narrows.formats.parquet.reader import demanded_leaves, read_row_groups
+from narrows.projection.columns import Aspect, DecodeProjection, FlatColumn, Key
 from narrows.schema import Array, DataType, Field, Map, Struct
 from support.strategies import demands_on, documents, schemas
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import narrows
 from narrows.logical.nodes import Decoded, Node
-from narrows.optimizer.predicate_pushdown import PredicatePushdown
-from narrows.optimizer.projection_pushdown import ProjectionPushdown
+from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
+from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
 from narrows.planner import plan_query
 from narrows.sql.parse import parse_query
 from support.invariants import check

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import NOTHING, PRESENCE, Demand, union_all
 from narrows.demand_json import demand_from_json, demand_to_json
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
 from narrows.shared.segments import SegmentWriter, read_segment
 from support.json_documents import Manner, make_document, make_json_struct, plain

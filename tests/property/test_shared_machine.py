@@ -17,9 +17,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, PRESENCE, Demand, union_all
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import EARLIEST, LATEST, Applied, Registry

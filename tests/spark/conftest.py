@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from narrows.spark.embedded import embedded_session
+from narrows.spark.run.embedded import embedded_session
 
 SMALL_DATA = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
 """On a few rows, compiling code and starting tasks is all the time that a query takes."""

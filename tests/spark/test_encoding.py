@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
 from narrows.optimizer.runner import PHYSICAL_RULES, rule_name, snake_case
-from narrows.spark.json_lines import json_lines
+from narrows.spark.write.json_lines import json_lines
 
 SCHEMA = """
     id BIGINT, flag BOOLEAN, tiny TINYINT, f FLOAT, d DOUBLE, dec DECIMAL(20, 6), t STRING,

@@ -16,12 +16,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from narrows.codecs.decoder import Decoded
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.kernel import is_native_usable
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
+from narrows.formats.decoder import Decoded
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.native import NativeJsonDecoder
+from narrows.formats.kernel import is_native_usable
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import DATE, STRING, TIMESTAMP, DataType, Field, Struct
 from narrows.sql.types import read_schema
 from support.json_documents import (

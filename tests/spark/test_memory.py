@@ -12,11 +12,11 @@ LIMIT = 160
 
 SCRIPT = """
 import resource, sys
-from narrows.codecs.projection import DecodeProjection
+from narrows.projection.columns import DecodeProjection
 from narrows.demand import ALL, fields, items
 from narrows.files.ranges import FileRange
-from narrows.spark.read_partition import read_partition
-from narrows.spark.read_spec import ReadSpec
+from narrows.worker.read import read_partition
+from narrows.worker.read_spec import ReadSpec
 from narrows.sql.types import read_schema
 import os
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.spark.dead_letters import read_dead_letters
+from narrows.worker.dead_letters import read_dead_letters
 
 
 class Bench:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.spark.sink_frame import copied_from
+from narrows.spark.write.sink_frame import copied_from
 
 SCHEMA = """
     id BIGINT, small TINYINT, word STRING, ok BOOLEAN, score DOUBLE, part FLOAT,

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from narrows.codecs.kernel import NATIVE, PORTABLE, VARIABLE
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL
 from narrows.errors import NarrowsError
 from narrows.files.lines import DamagedFileError
 from narrows.files.listing import list_files
 from narrows.files.ranges import FileRange, split
-from narrows.spark.dead_letters import BadPayloadError, read_dead_letters
-from narrows.spark.read_partition import read_partition
-from narrows.spark.read_spec import ReadSpec
-from narrows.spark.statistics import total_counts
+from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE
+from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
+from narrows.worker.counts import total_counts
+from narrows.worker.dead_letters import BadPayloadError, read_dead_letters
+from narrows.worker.read import read_partition
+from narrows.worker.read_spec import ReadSpec
 from support.kernels import needs_native
 
 SCHEMA = read_schema("a BIGINT, s STRING, t TIMESTAMP")

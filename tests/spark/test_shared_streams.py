@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.files.file_log import FileLog
-from narrows.spark import group
-from narrows.spark.dead_letters import read_dead_letters
+from narrows.connectors.file.file_log import FileLog
+from narrows.spark.shared import group
+from narrows.worker.dead_letters import read_dead_letters
 
 SCHEMA = (
     "a BIGINT, c STRING, d DOUBLE, b STRUCT<k: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>"

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.spark.dead_letters import read_dead_letters
+from narrows.worker.dead_letters import read_dead_letters
 
 PIPELINES = {
     "tumbling": "SELECT k, window_start() AS w, count(*) AS n, sum(b->c) AS c FROM {stream}"

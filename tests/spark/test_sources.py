@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.spark.dead_letters import read_dead_letters
+from narrows.worker.dead_letters import read_dead_letters
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalReader
-from narrows.spark.compile import read_spec
-from narrows.spark.feed import Feed
-from narrows.spark.sink_frame import copied_from
+from narrows.spark.compile.plan import read_spec
+from narrows.spark.streaming.feed import Feed
+from narrows.spark.write.sink_frame import copied_from
 
 STATE = "state [of] {all}"
 """A folder whose name Spark would take for a pattern."""

@@ -16,12 +16,12 @@ from narrows.files.ranges import FileRange
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
 from narrows.planner import plan
-from narrows.spark.closing import ClosedMark
-from narrows.spark.dead_letters import read_dead_letters
-from narrows.spark.read_partition import read_partition
-from narrows.spark.reader import read_spec
-from narrows.spark.row_order import Place
-from narrows.spark.watermark import checkpoint_watermark
+from narrows.spark.read.reader import read_spec
+from narrows.spark.windows.closing import ClosedMark
+from narrows.worker.dead_letters import read_dead_letters
+from narrows.worker.read import read_partition
+from narrows.worker.row_order import Place
+from narrows.worker.watermark import checkpoint_watermark
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from narrows.codecs.arrow_types import arrow_type
-from narrows.codecs.decoder import Decoded, decoder_for
-from narrows.codecs.projection import DecodeProjection
+from narrows.arrow.types import arrow_type
 from narrows.demand import ALL, Demand
+from narrows.formats.decoder import Decoded, decoder_for
+from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
 
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from narrows.codecs.decoder import Decoded
-from narrows.codecs.delayed import encode_fragments
-from narrows.codecs.encoder import Encoded, Values
-from narrows.codecs.fragment import Fragment, FragmentField
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_encoder import JsonEncoder
-from narrows.codecs.json_encoder_native import NativeJsonEncoder
-from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.projection import DecodeProjection, Key, Path
 from narrows.demand import NOTHING
+from narrows.formats.decoder import Decoded
+from narrows.formats.encoder import Encoded, Values
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.encoder import JsonEncoder
+from narrows.formats.json.native import NativeJsonDecoder
+from narrows.formats.json.native_encoder import NativeJsonEncoder
+from narrows.projection.columns import DecodeProjection, Key, Path
+from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import BIGINT, STRING, Array, DataType, Map, Struct
+from narrows.worker.fragments import encode_fragments
 from support.json_documents import make_json_struct, plain
 from support.kernels import lines_of, make_payload, make_row_demand
 from support.strategies import KEYS, Choose

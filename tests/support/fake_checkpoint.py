@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from narrows.files.turns import entry_of
+from narrows.spark.streaming.markers import entry_of
 
 COMPACT_EVERY = 10
 MAX_AGE_MS = 3_600_000

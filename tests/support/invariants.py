@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from narrows.expressions import ColumnId, Expr, columns_of
+from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,

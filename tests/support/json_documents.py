@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from narrows.codecs.projection import Aspect, FlatColumn, Key
 from narrows.demand import ALL, NOTHING, Demand, Fields, Items, Keys
+from narrows.projection.columns import Aspect, FlatColumn, Key
 from narrows.schema import (
     BIGINT,
     BINARY,

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from narrows.codecs.decoder import Decoded, RecordDecoder
-from narrows.codecs.json_decoder import JsonDecoder
-from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.kernel import is_native_usable
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, conform, fields, items, keys
+from narrows.formats.decoder import Decoded, RecordDecoder
+from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.native import NativeJsonDecoder
+from narrows.formats.kernel import is_native_usable
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import STRING, Array, DataType, Map, Struct
 from support.json_documents import Manner, make_document, make_json_struct, plain
 from support.strategies import KEYS, Choose

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
-from narrows.expressions import (
+from narrows.expressions.nodes import (
     Call,
     Cast,
     Column,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import narrows
-from narrows.expression_text import expression_text
+from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Aggregation
 from narrows.logical.walk import topological
 from narrows.schema import BIGINT
-from narrows.spark.sql_text import SparkSql, Typed
+from narrows.spark.sql.sql_text import SparkSql, Typed
 
 
 def test_filter_stands_before_ignore_nulls() -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from narrows import __version__
 from narrows.cli.main import app
-from narrows.codecs.kernel import chosen_kernel
+from narrows.formats.kernel import chosen_kernel
 from support.golden import CATALOG
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "vehicles.sql"

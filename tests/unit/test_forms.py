@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlglot import exp
 
+from narrows.functions import operator
 from narrows.sql import bind, bind_calls, forms
 from narrows.sql.dialect import NarrowsParser
-from narrows.sql.functions import operator
 
 VALUES: frozenset[type[exp.Expr]] = frozenset(
     (

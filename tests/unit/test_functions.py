@@ -6,11 +6,11 @@ import pytest
 
 import narrows
 from narrows.errors import Code, NarrowsError
+from narrows.functions import Function, FunctionRegistry, Kind, builtin_functions, operator
+from narrows.functions.looks import whole
+from narrows.functions.operators import OPERATORS
 from narrows.logical.walk import sources_of
 from narrows.schema import BIGINT, BOOLEAN, INT, STRING, UNKNOWN, Array, DataType, Map
-from narrows.sql.functions import Function, FunctionRegistry, Kind, builtin_functions, operator
-from narrows.sql.functions.looks import whole
-from narrows.sql.functions.operators import OPERATORS
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import narrows
-from narrows.expressions import Column, ColumnId
+from narrows.expressions.nodes import Column, ColumnId
 from narrows.logical.nodes import DataSource, Filter, NamedExpr, Node, Project, relation_of
 from narrows.optimizer.runner import LOGICAL_RULES, PHYSICAL_RULES, rule_name
 from narrows.planner import plan_query

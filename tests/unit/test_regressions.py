@@ -7,7 +7,7 @@ from _pytest.mark.structures import ParameterSet
 
 import narrows
 from narrows.errors import Code, NarrowsError
-from narrows.expressions import Expr
+from narrows.expressions.nodes import Expr
 from narrows.logical import stateful
 from narrows.planner import plan_query
 from narrows.sql.parse import parse_query

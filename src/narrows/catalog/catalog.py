@@ -23,10 +23,10 @@ from narrows.catalog.options import (
     check_options,
 )
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.functions import Function, FunctionRegistry, builtin_functions
 from narrows.optimizer.runner import settings
 from narrows.planner import Plan, plan_query
 from narrows.schema import BIGINT, TIMESTAMP, Struct
-from narrows.sql.functions import Function, FunctionRegistry, builtin_functions
 from narrows.sql.parse import parse
 from narrows.sql.scope import Name
 from narrows.sql.statements import (

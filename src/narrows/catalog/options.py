@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from narrows.codecs.plugins import load_plugins
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.formats.plugins import load_plugins
 from narrows.schema import STRING, Struct, is_nested
 from narrows.sql.scope import Name
 from narrows.sql.statements import Option, Options, OptionValue

@@ -14,9 +14,9 @@ from rich.table import Table
 from narrows.catalog.catalog import Catalog
 from narrows.cli.demo_data import write_broken, write_vehicles
 from narrows.cli.progress import leaves, megabytes
-from narrows.spark.dead_letters import read_dead_letters
-from narrows.spark.run import PipelineRun, read_rows
+from narrows.spark.run.run import PipelineRun, read_rows
 from narrows.spark.session import Session, connect
+from narrows.worker.dead_letters import read_dead_letters
 
 _STREAM = """
 CREATE STREAM vehicles (

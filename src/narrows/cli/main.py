@@ -16,11 +16,11 @@ import typer
 from narrows import __version__
 from narrows.catalog.catalog import Catalog
 from narrows.catalog.describe import Rows
-from narrows.codecs.kernel import chosen_kernel
 from narrows.errors import Code, NarrowsError, fail
 from narrows.explain import FORMATS
 from narrows.explain.json import explain_dict
 from narrows.explain.mermaid import flow_chart
+from narrows.formats.kernel import chosen_kernel
 from narrows.planner import Plan, plan
 from narrows.sql.statements import ExplainMode
 
@@ -164,7 +164,7 @@ def query(
 ) -> None:
     """Run a query over what is there now, and print its rows."""
     from narrows.cli.tables import print_rows
-    from narrows.spark.json_lines import json_lines
+    from narrows.spark.write.json_lines import json_lines
 
     with _errors_for_people(debug):
         catalog = Catalog()
@@ -192,7 +192,7 @@ def dead_letters(
 ) -> None:
     """List what could not be read from a stream or written to a sink, with the reason."""
     from narrows.cli.tables import print_rows
-    from narrows.spark.dead_letters import read_dead_letters
+    from narrows.worker.dead_letters import read_dead_letters
 
     with _errors_for_people(debug):
         letters = list(read_dead_letters(state / "dead_letters" / stream))
@@ -222,7 +222,7 @@ def reset(
     debug: Debug = False,
 ) -> None:
     """Forget what a pipeline has done, so that it starts from the beginning. Its output stays."""
-    from narrows.spark.state import StateFolder
+    from narrows.state.folder import StateFolder
 
     with _errors_for_people(debug):
         folder = StateFolder(state)

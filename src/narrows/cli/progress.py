@@ -15,7 +15,7 @@ from rich.table import Table
 
 from narrows.catalog.objects import Sink
 from narrows.logical.walk import sources_of
-from narrows.spark.run import FAILED, PipelineRun, Run
+from narrows.spark.run.run import FAILED, PipelineRun, Run
 from narrows.spark.session import Session
 
 _INTERVAL = 0.5

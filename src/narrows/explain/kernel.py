@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from narrows.codecs.kernel import chosen_kernel
+from narrows.formats.kernel import chosen_kernel
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
 

@@ -1,8 +1,8 @@
 """Who reads which part of which file.
 
 Cuts are made by size alone, without a look into the file: where a line begins is found by whoever
-reads the range (`lines.py`), where a row group begins too (`codecs/parquet.py`). So planning costs
-nothing, however many files there are.
+reads the range (`lines.py`), where a row group begins too (`formats/parquet/reader.py`). So
+planning costs nothing, however many files there are.
 """
 
 from __future__ import annotations

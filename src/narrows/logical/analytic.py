@@ -6,12 +6,12 @@ calls are computed once.
 
 from __future__ import annotations
 
-from narrows.expressions import Call, Expr, walk
+from narrows.expressions.nodes import Call, Expr, walk
+from narrows.functions import Kind
 from narrows.logical.clauses import Clauses
 from narrows.logical.nodes import NamedExpr, Node, default_name, relation_of
 from narrows.logical.relational_nodes import Analytic
 from narrows.sql.binding import Ids
-from narrows.sql.functions import Kind
 
 
 def plan_analytic(plan: Node, clauses: Clauses, ids: Ids) -> Node:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from narrows.errors import Code, fail
-from narrows.expressions import Call, Expr, SortKey, columns_of, rewrite, walk
+from narrows.expressions.nodes import Call, Expr, SortKey, columns_of, rewrite, walk
+from narrows.functions import Kind
 from narrows.logical.analytic import plan_analytic
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.from_clause import FromPlanner
@@ -40,7 +41,6 @@ from narrows.logical.unpartitioned import unpartitioned
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import Problems, refused, span_of
-from narrows.sql.functions import Kind
 from narrows.sql.scope import Scope
 
 if TYPE_CHECKING:

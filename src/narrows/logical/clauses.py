@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from narrows.expressions import Call, Expr, SortKey, rewrite, walk
+from narrows.expressions.nodes import Call, Expr, SortKey, rewrite, walk
+from narrows.functions import Kind
 from narrows.logical.nodes import NamedExpr, as_call
 from narrows.logical.subqueries import WaitingSubqueries
-from narrows.sql.functions import Kind
 from narrows.sql.scope import Relation
 
 

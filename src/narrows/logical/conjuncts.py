@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from narrows.expressions import Call, Expr, walk
+from narrows.expressions.nodes import Call, Expr, walk
+from narrows.functions import operator
 from narrows.logical.nodes import Filter, Node
-from narrows.sql.functions import operator
 
 _AND = operator("and")
 

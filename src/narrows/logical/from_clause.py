@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from narrows.errors import Code, fail
-from narrows.expressions import Call, Expr, columns_of
+from narrows.expressions.nodes import Call, Expr, columns_of
+from narrows.functions import Kind, operator
+from narrows.functions.registry import Output
 from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node, default_name
 from narrows.logical.relational_nodes import OneRow
 from narrows.logical.results import rename_columns, result_relation
 from narrows.schema import UNKNOWN, Field, Struct, Unknown
 from narrows.sql.bind import Binder
 from narrows.sql.binding import name_of, refused, span_of
-from narrows.sql.functions import Kind, operator
-from narrows.sql.functions.registry import Output
 from narrows.sql.scope import Merged, Name, Relation, Scope
 
 if TYPE_CHECKING:

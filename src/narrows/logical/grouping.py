@@ -8,15 +8,15 @@ that call's column, and a column that is left over belongs to no group and is re
 from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
-from narrows.expression_text import expression_text
-from narrows.expressions import Call, Column, Expr, Literal, columns_of, walk
+from narrows.expressions.nodes import Call, Column, Expr, Literal, columns_of, walk
+from narrows.expressions.text import expression_text
+from narrows.functions import Kind
+from narrows.functions.registry import WindowArgument, WindowKind
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
 from narrows.logical.walk import topological
 from narrows.schema import BIGINT, BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
 from narrows.sql.binding import Ids
-from narrows.sql.functions import Kind
-from narrows.sql.functions.registry import WindowArgument, WindowKind
 from narrows.sql.scope import Relation
 
 _BOUNDS = (Field("window_start", TIMESTAMP), Field("window_end", TIMESTAMP))

@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from narrows.expressions import Expr
+from narrows.expressions.nodes import Expr
 from narrows.sql.binding import refused
 
 KeySet = tuple[Expr, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from narrows.expressions import ColumnId, Expr, columns_of
+from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,

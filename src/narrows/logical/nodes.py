@@ -18,8 +18,8 @@ from typing import NamedTuple, Self
 from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand, Fields
 from narrows.demand_text import leaves_text, row_parts
-from narrows.expression_text import expression_text, sort_key_text
-from narrows.expressions import Call, Column, Expr, FieldAccess, SortKey
+from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
+from narrows.expressions.text import expression_text, sort_key_text
 from narrows.schema import Field, Struct
 from narrows.sql.scope import Relation
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from narrows.errors import Code, fail
-from narrows.expressions import Expr, Literal
+from narrows.expressions.nodes import Expr, Literal
 from narrows.logical.nodes import Limit, NamedExpr, Node
 from narrows.sql.bind import Binder
 from narrows.sql.binding import span_of

@@ -14,7 +14,9 @@ from sqlglot import exp
 
 from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
-from narrows.expressions import Expr, SortKey, columns_of
+from narrows.expressions.nodes import Expr, SortKey, columns_of
+from narrows.functions import FunctionRegistry
+from narrows.functions.results import common
 from narrows.logical.build import SelectBuilder
 from narrows.logical.nodes import Distinct, NamedExpr, Node, Project, Sort, relation_of
 from narrows.logical.ordering import plan_limit, select_item
@@ -25,8 +27,6 @@ from narrows.schema import Field, Struct
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import Ids, Problems, name_of, refused, span_of
-from narrows.sql.functions import FunctionRegistry
-from narrows.sql.functions.results import common
 from narrows.sql.scope import Name, Relation, Scope
 from narrows.sql.statements import Query
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Self
 
-from narrows.expression_text import expression_text
-from narrows.expressions import Call, Column, Expr
+from narrows.expressions.nodes import Call, Column, Expr
+from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Info, Listing, Node, UnaryNode, as_call
 from narrows.sql.binding import SubqueryKind
 from narrows.sql.scope import Relation

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from narrows.demand import ALL, NOTHING, Demand, conform, fields, union_all, whole_row
-from narrows.expression_text import expression_text
-from narrows.expressions import (
+from narrows.expressions.nodes import (
     Call,
     Column,
     ColumnId,
@@ -29,6 +28,8 @@ from narrows.expressions import (
     Variable,
     columns_of,
 )
+from narrows.expressions.text import expression_text
+from narrows.functions.looks import access, whole
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -58,7 +59,6 @@ from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.schema import Array, Struct, Unknown, is_nested
 from narrows.sql.binding import SubqueryKind
-from narrows.sql.functions.looks import access, whole
 
 
 @dataclass

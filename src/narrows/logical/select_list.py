@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from narrows.errors import Code, did_you_mean, fail
-from narrows.expressions import Call, Column, Expr, FieldAccess, walk
+from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, walk
+from narrows.functions import Kind
 from narrows.logical.clauses import Generated
 from narrows.logical.from_clause import generated_relation
 from narrows.logical.nodes import NamedExpr, default_name
@@ -16,7 +17,6 @@ from narrows.notices import Notice
 from narrows.schema import Struct
 from narrows.sql.bind import Binder
 from narrows.sql.binding import name_of, refused
-from narrows.sql.functions import Kind
 from narrows.sql.scope import Name, Relation, Scope
 
 _ALLOWED = (

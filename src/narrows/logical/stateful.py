@@ -8,8 +8,10 @@ computed once; a call inside a call is computed in a node below.
 from __future__ import annotations
 
 from narrows.errors import Code, fail
-from narrows.expression_text import expression_text
-from narrows.expressions import Call, Column, Expr, Literal, rewrite, walk
+from narrows.expressions.nodes import Call, Column, Expr, Literal, rewrite, walk
+from narrows.expressions.text import expression_text
+from narrows.functions import Kind
+from narrows.functions.registry import RowArgument
 from narrows.logical.clauses import Clauses
 from narrows.logical.nodes import (
     NamedExpr,
@@ -21,8 +23,6 @@ from narrows.logical.nodes import (
 )
 from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.binding import Ids
-from narrows.sql.functions import Kind
-from narrows.sql.functions.registry import RowArgument
 
 
 def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:

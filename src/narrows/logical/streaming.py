@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from narrows.errors import Code, NarrowsError, Problem, Span, fail
-from narrows.expressions import Call, ColumnId, Expr, columns_of
+from narrows.expressions.nodes import Call, ColumnId, Expr, columns_of
+from narrows.functions import operator
 from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
@@ -27,7 +28,6 @@ from narrows.logical.nodes import (
 from narrows.logical.relational_nodes import Analytic, SetOperation, Subquery, Union
 from narrows.logical.walk import topological
 from narrows.notices import Notice
-from narrows.sql.functions import operator
 
 _KEPT_SIDE = {
     JoinKind.LEFT: "left",

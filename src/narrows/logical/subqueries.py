@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
-from narrows.expressions import Column, Expr, columns_of, rewrite
+from narrows.expressions.nodes import Column, Expr, columns_of, rewrite
 from narrows.logical.nodes import Node
 from narrows.logical.relational_nodes import Subquery
 from narrows.logical.walk import topological, transform_up

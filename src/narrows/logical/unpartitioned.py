@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from narrows.expression_text import expression_text
+from narrows.expressions.text import expression_text
+from narrows.functions.registry import WindowKind
 from narrows.logical.nodes import Node, StatefulFunction, Window
 from narrows.logical.walk import topological
 from narrows.notices import Notice
-from narrows.sql.functions.registry import WindowKind
 
 _SHOWN = 3
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from narrows.expressions import Column, ColumnId, Expr, rewrite
+from narrows.expressions.nodes import Column, ColumnId, Expr, rewrite
 from narrows.logical.live import Live, live_columns
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Project, relation_of
 from narrows.logical.relational_nodes import Analytic, Keep, Subquery, Union

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from narrows.catalog.statistics import ColumnStatistics
-from narrows.expressions import Call, Column, ColumnId, Expr
+from narrows.expressions.nodes import Call, Column, ColumnId, Expr
+from narrows.functions import operator
 from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
@@ -23,7 +24,6 @@ from narrows.logical.nodes import (
 from narrows.logical.relational_nodes import OneRow, SetOperation, Union, Values
 from narrows.logical.walk import topological
 from narrows.schema import Array, DataType, Decimal, Map, Scalar, Struct
-from narrows.sql.functions import operator
 
 UNKNOWN_ROWS = 1_000_000.0
 EXPLODED = 4.0

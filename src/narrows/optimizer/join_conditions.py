@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from narrows.expressions import Expr, columns_of
+from narrows.expressions.nodes import Expr, columns_of
 from narrows.logical.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.logical.nodes import Join, JoinKind, Node
 from narrows.sql.literals import literal

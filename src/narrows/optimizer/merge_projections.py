@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from narrows.expressions import (
+from narrows.expressions.nodes import (
     Column,
     ColumnId,
     ElementAccess,

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from narrows.logical.nodes import Node
-from narrows.optimizer.common_conjuncts import CommonConjuncts
-from narrows.optimizer.constant_folding import ConstantFolding
-from narrows.optimizer.covering_projection import CoveringProjection
-from narrows.optimizer.list_element_pruning import ListElementPruning
-from narrows.optimizer.predicate_pushdown import PredicatePushdown
-from narrows.optimizer.projection_pushdown import ProjectionPushdown
 from narrows.optimizer.rule import Rule
-from narrows.optimizer.struct_field_pruning import StructFieldPruning
-from narrows.optimizer.top_level_column_pruning import TopLevelColumnPruning
-from narrows.physical.by_index_projection_into_encoder_rewrite import (
+from narrows.optimizer.rules.common_conjuncts import CommonConjuncts
+from narrows.optimizer.rules.constant_folding import ConstantFolding
+from narrows.optimizer.rules.covering_projection import CoveringProjection
+from narrows.optimizer.rules.list_element_pruning import ListElementPruning
+from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
+from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
+from narrows.optimizer.rules.struct_field_pruning import StructFieldPruning
+from narrows.optimizer.rules.top_level_column_pruning import TopLevelColumnPruning
+from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
-from narrows.physical.filter_into_decoder import FilterIntoDecoder
-from narrows.physical.streaming_aggregation_rewrite import StreamingAggregationRewrite
-from narrows.physical.streaming_encoder_rewrite import StreamingEncoderRewrite
+from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
+from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from narrows.expression_text import expression_text
-from narrows.expressions import Call
+from narrows.expressions.nodes import Call
+from narrows.expressions.text import expression_text
+from narrows.functions.registry import WindowKind
 from narrows.logical.nodes import Aggregation, Window
-from narrows.sql.functions.registry import WindowKind
 
 CUT_BY_SPARK = frozenset({WindowKind.TUMBLING, WindowKind.HOPPING, WindowKind.SESSION})
 """The windows that a row's time and key alone put it into; Spark has them."""

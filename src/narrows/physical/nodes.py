@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from narrows.catalog.objects import Sink, Source
-from narrows.codecs.fragment import Fragment, OptionItems
-from narrows.codecs.projection import Path, path_text
 from narrows.demand import ALL, Demand
 from narrows.demand_text import leaves_text, row_parts
-from narrows.expression_text import expression_text
-from narrows.expressions import Call, Column, Expr
+from narrows.expressions.nodes import Call, Column, Expr
+from narrows.expressions.text import expression_text
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -40,6 +38,8 @@ from narrows.logical.nodes import (
     decoded_columns,
 )
 from narrows.physical.incremental import why_not_incremental
+from narrows.projection.columns import Path, path_text
+from narrows.projection.fragments import Fragment, OptionItems
 from narrows.schema import DataType
 from narrows.sql.scope import Relation
 

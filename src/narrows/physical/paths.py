@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from narrows.codecs.projection import Key, Path, Step
-from narrows.expressions import Column, ElementAccess, Expr, FieldAccess
+from narrows.expressions.nodes import Column, ElementAccess, Expr, FieldAccess
+from narrows.functions.looks import constant_place
+from narrows.projection.columns import Key, Path, Step
 from narrows.schema import Array, Map, Struct
-from narrows.sql.functions.looks import constant_place
 
 
 def source_path(expr: Expr, relation: int) -> Path | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from narrows.expressions import Call, walk
+from narrows.expressions.nodes import Call, walk
 from narrows.logical.nodes import Node, StatefulFunction, Window
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.incremental import CUT_BY_SPARK

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal as DecimalValue
 
-from narrows.codecs.predicate import (
+from narrows.expressions.nodes import Call, Expr, Literal
+from narrows.functions import Function, operator
+from narrows.physical.paths import source_path
+from narrows.projection.columns import Aspect, DecodeProjection, Path
+from narrows.projection.predicate import (
     And,
     Compare,
     CompareColumns,
@@ -24,9 +28,6 @@ from narrows.codecs.predicate import (
     Or,
     Predicate,
 )
-from narrows.codecs.projection import Aspect, DecodeProjection, Path
-from narrows.expressions import Call, Expr, Literal
-from narrows.physical.paths import source_path
 from narrows.schema import (
     BOOLEAN,
     DATE,
@@ -38,7 +39,6 @@ from narrows.schema import (
     Decimal,
     is_scalar,
 )
-from narrows.sql.functions import Function, operator
 
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COMPARISONS = {operator(name): name for name in _FLIPPED}

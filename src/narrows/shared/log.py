@@ -21,12 +21,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import Demand
 from narrows.demand_json import demand_from_json, demand_to_json
 from narrows.errors import Code, InternalError, NarrowsError, fail
 from narrows.files.atomic import sweep, sync_folder, write_atomically
 from narrows.files.checked import seal, unseal
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
 from narrows.shared.segments import SUFFIX as SEGMENT_SUFFIX
 from narrows.shared.segments import Segment, segment_from_json

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from narrows.codecs.extract import Extraction
-from narrows.codecs.projection import DecodeProjection
+from narrows.arrow.extract import Extraction
 from narrows.errors import Code, NarrowsError, fail
+from narrows.projection.columns import DecodeProjection
 
 SUFFIX = ".arrow"
 _ROWS_ONLY = "rows"

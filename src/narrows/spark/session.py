@@ -22,24 +22,22 @@ from narrows.planner import Plan, plan_query
 from narrows.schema import Struct, quoted
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
-from narrows.spark.analyze import explain_analyze
-from narrows.spark.compile import OpenSource, compile_plan
-from narrows.spark.embedded import cores, embedded_session
-from narrows.spark.ingest import NarrowsIngest
-from narrows.spark.log_source import NarrowsLog
-from narrows.spark.payload_frame import decode_payloads
-from narrows.spark.plain_read import plain_read
-from narrows.spark.projections import Projections
-from narrows.spark.read_spec import ReadSpec
-from narrows.spark.read_table import TableReads, read_files
-from narrows.spark.rows import SqlText
-from narrows.spark.run import Run, read_rows
-from narrows.spark.shared_streams import READY_SECONDS, SharedStreams
-from narrows.spark.shipping import ship_package
-from narrows.spark.sink_frame import rows_of
-from narrows.spark.state import StateFolder
-from narrows.spark.table_statistics import count_table, load_statistics, save_statistics
-from narrows.spark.turn_source import read_turns
+from narrows.spark.compile.plan import OpenSource, compile_plan
+from narrows.spark.read.marker_source import read_turns
+from narrows.spark.read.payload_frame import decode_payloads
+from narrows.spark.read.plain_read import plain_read
+from narrows.spark.read.table import TableReads, read_files
+from narrows.spark.run.analyze import explain_analyze
+from narrows.spark.run.embedded import cores, embedded_session
+from narrows.spark.run.executor_package import ship_package
+from narrows.spark.run.projections import Projections
+from narrows.spark.run.run import Run, read_rows
+from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
+from narrows.spark.shared.ingest import NarrowsIngest
+from narrows.spark.shared.log_source import NarrowsLog
+from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
+from narrows.spark.sql.rows import SqlText
+from narrows.spark.write.sink_frame import rows_of
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -58,6 +56,8 @@ from narrows.sql.statements import (
     Stop,
 )
 from narrows.sql.types import read_schema
+from narrows.state.folder import StateFolder
+from narrows.worker.read_spec import ReadSpec
 
 DATAFRAME = "dataframe"
 """The connector of sources that are data frames of the user's."""

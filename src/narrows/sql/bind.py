@@ -15,8 +15,7 @@ from sqlglot import exp
 
 from narrows.demand_text import type_text
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
-from narrows.expression_text import expression_text
-from narrows.expressions import (
+from narrows.expressions.nodes import (
     Call,
     Cast,
     ElementAccess,
@@ -27,6 +26,8 @@ from narrows.expressions import (
     SyntaxForm,
     Variable,
 )
+from narrows.expressions.text import expression_text
+from narrows.functions import Function, FunctionRegistry, Kind, operator
 from narrows.schema import (
     INTEGRAL,
     UNKNOWN,
@@ -47,7 +48,6 @@ from narrows.sql.binding import (
     span_of,
 )
 from narrows.sql.dialect import NarrowsDialect
-from narrows.sql.functions import Function, FunctionRegistry, Kind, operator
 from narrows.sql.literals import (
     bind_literal,
     interval_literal,

@@ -10,7 +10,7 @@ from itertools import count
 from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, Problem, Span, did_you_mean, fail
-from narrows.sql.functions import Function, FunctionRegistry
+from narrows.functions import Function, FunctionRegistry
 from narrows.sql.scope import Name
 
 

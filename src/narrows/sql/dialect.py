@@ -32,7 +32,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, fail
-from narrows.sql.functions import builtin_functions
+from narrows.functions import builtin_functions
 
 MAX_NESTING = 200
 """How deep brackets may nest. Deeper ones are no query, and would exhaust the parser's stack."""

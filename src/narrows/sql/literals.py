@@ -9,7 +9,7 @@ from datetime import date
 from sqlglot import exp
 
 from narrows.errors import InternalError
-from narrows.expressions import Literal
+from narrows.expressions.nodes import Literal
 from narrows.schema import (
     BIGINT,
     BINARY,

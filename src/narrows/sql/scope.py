@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
-from narrows.expressions import Column, ColumnId, Expr, Variable
+from narrows.expressions.nodes import Column, ColumnId, Expr, Variable
 from narrows.schema import Struct
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, NOTHING, Demand, fields
 from narrows.errors import Code, NarrowsError
+from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import EARLIEST, Registry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import narrows
-from narrows.codecs.projection import DecodeProjection
+from narrows.connectors.file.file_log import FileLog
 from narrows.demand import NOTHING
-from narrows.files.file_log import FileLog
+from narrows.projection.columns import DecodeProjection
 from narrows.schema import BIGINT, Field, Struct
-from narrows.spark.checkpoint import check_markers
-from narrows.spark.feed import Feed
-from narrows.spark.read_spec import ReadSpec
+from narrows.spark.streaming.checkpoint import check_markers
+from narrows.spark.streaming.feed import Feed
+from narrows.worker.read_spec import ReadSpec
 from support.fake_checkpoint import FakeQuery
 
 

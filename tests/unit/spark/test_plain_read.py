@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import narrows
-from narrows.spark.plain_read import PlainRead, plain_read
-from narrows.spark.sink_frame import copied_from
+from narrows.spark.read.plain_read import PlainRead, plain_read
+from narrows.spark.write.sink_frame import copied_from
 
 SOURCES = """
     CREATE STREAM s (a INT, b STRUCT<c: INT, d: ARRAY<INT>>, e STRING)

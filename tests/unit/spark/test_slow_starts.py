@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from narrows.spark.failures import ATTEMPTS
-from narrows.spark.run import DONE, FAILED, RUNNING, PipelineRun
+from narrows.spark.run.run import DONE, FAILED, RUNNING, PipelineRun
+from narrows.spark.streaming.failures import ATTEMPTS
 
 SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
 

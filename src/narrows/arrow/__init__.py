@@ -1,0 +1,1 @@
+"""Arrow columns: types, conversion, parts of nested values, values as text."""

@@ -1,1 +1,0 @@
-"""Payload bytes to Arrow columns and back. Arrow, but no Spark."""

@@ -1,0 +1,1 @@
+"""One package a connector: where payloads come from and go to."""

@@ -1,0 +1,1 @@
+"""JSON: objects, one a line or one a message."""

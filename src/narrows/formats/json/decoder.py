@@ -1,0 +1,58 @@
+"""The portable JSON kernel: pysimdjson, and generated code that takes only what is demanded.
+
+simdjson validates and indexes a payload at about a gigabyte a second, whatever is asked of it, and
+hands out values on request. So what is left to save is Python: the demanded leaves of a row are
+read by code that was written for just this projection (`json_source`) into plain lists, which
+become Arrow arrays in one go (`json_columns`).
+
+What simdjson refuses although it is valid JSON is read by a slower, exact parser (`json_exact`);
+whether a payload is bad depends on the payload alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import simdjson
+
+from narrows.arrow.times import find_zone
+from narrows.errors import Code, fail
+from narrows.formats.decoder import Decoded, RecordDecoder, register_decoder
+from narrows.formats.json.program import Program
+from narrows.formats.kept import Kept
+from narrows.formats.kernel import PORTABLE, chosen_kernel
+from narrows.projection.columns import DecodeProjection
+
+_CAPACITY = 32 * 1024 * 1024
+"""Larger payloads go to the exact parser. simdjson counts elements in 24 bits, and pysimdjson
+trusts the count: this is as large as a payload may be without one list of more."""
+
+
+class JsonDecoder:
+    """Decodes objects, one a payload, or lists of objects. Not for two threads at a time."""
+
+    def __init__(self, zone: str = "UTC") -> None:
+        """The zone is that of timestamps which name none."""
+        found = find_zone(zone)
+        if found is None:
+            raise fail(Code.INVALID_OPTION, f"there is no time zone `{zone}`")
+        self.zone = found
+        parser = simdjson.Parser(max_capacity=_CAPACITY)
+        self._programs = Kept(lambda projection: Program(projection, found, parser))
+
+    def decode_with_projection(
+        self, payloads: Sequence[bytes], projection: DecodeProjection
+    ) -> Decoded:
+        return self._programs.of(projection).decode(payloads)
+
+
+def _make(options: Mapping[str, object]) -> RecordDecoder:
+    zone = str(options.get("timezone", "UTC"))
+    if chosen_kernel() == PORTABLE:
+        return JsonDecoder(zone)
+    from narrows.formats.json.native import NativeJsonDecoder
+
+    return NativeJsonDecoder(zone)
+
+
+register_decoder("json", _make)

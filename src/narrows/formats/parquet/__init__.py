@@ -1,0 +1,1 @@
+"""Parquet: columns to choose, not payloads to decode."""

@@ -1,0 +1,1 @@
+"""Lines of text: each is one row of one STRING column."""

@@ -1,0 +1,71 @@
+"""FilterIntoDecoder: the reader tests rows before it ships them.
+
+Before:  PhysicalFilter predicate=s.a > 10 AND upper(s.b->c) = 'X'
+         └─PhysicalDecoder schema=[a, b{c, d}]
+After:   PhysicalFilter predicate=upper(s.b->c) = 'X'
+         └─PhysicalDecoder schema=[a, b{c, d}], filter=[s.a > 10], ships=[b{c, d}]
+
+Recognises: a filter right above a decoder, or above the reader of a shared stream, which tests for
+its own pipeline; of its conjuncts those that compare leaves with constants or with each other
+(=, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, boolean leaves, AND, OR, NOT). A column that only
+they look at never reaches the JVM.
+
+Refuses: conjuncts that would not mean in Arrow exactly what they mean in Spark. Everything where
+the source has an event time and something above keeps state: the watermark must see every row.
+
+Terminates: each step moves a conjunct into the decoder, and none comes back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from narrows.expressions.nodes import Expr
+from narrows.logical.conjuncts import split, with_filter
+from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFunction, Window
+from narrows.logical.relational_nodes import Keep
+from narrows.logical.required import required
+from narrows.logical.walk import topological, transform_up
+from narrows.physical.nodes import PhysicalFilter, PhysicalReader
+from narrows.physical.worker_predicate import leaf_test
+
+_KEEPS_STATE = (Aggregation, Distinct, Join, StatefulFunction, Window)
+
+
+class FilterIntoDecoder:
+    def apply(self, plan: Node) -> Node | None:
+        keeps_state = any(isinstance(node, _KEEPS_STATE) for node in topological(plan))
+
+        def push(node: Node) -> Node | None:
+            if not (isinstance(node, PhysicalFilter) and isinstance(node.child, PhysicalReader)):
+                return None
+            decoder = node.child
+            if keeps_state and decoder.source.eventtime is not None:
+                return None
+            moving: list[Expr] = []
+            staying: list[Expr] = []
+            for conjunct in split(node.predicate):
+                moves = leaf_test(conjunct, decoder.relation.id) is not None
+                (moving if moves else staying).append(conjunct)
+            if not moving:
+                return None
+            testing = replace(decoder, filter=tuple(moving))
+            return with_filter(testing, staying, kind=PhysicalFilter)
+
+        pushed = transform_up(plan, push)
+        return None if pushed is None else _narrow_shipping(pushed)
+
+
+def _narrow_shipping(plan: Node) -> Node:
+    found = required(plan)
+
+    def narrow(node: Node) -> Node | None:
+        if isinstance(node, PhysicalReader) and node.filter:
+            return replace(node, ships=found.row(node))
+        if isinstance(node, Keep) and isinstance(node.child, PhysicalReader):
+            shipped = {column.id for column in node.child.outputs}
+            # The decoder ships no more than that anyway.
+            return node.child if shipped == {column.id for column in node.columns} else None
+        return None
+
+    return transform_up(plan, narrow) or plan

@@ -1,0 +1,362 @@
+"""The physical plan as Spark SQL, node by node.
+
+Relational operators become text, one SELECT around the other (`rows.py`); sources, windows and
+functions with memory are data frames that the text selects from. Columns get names of ours (`c3_0`:
+relation 3, ordinal 0), so that no user's name can collide with another or with a keyword. The
+user's names come back at the very end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.errors import Code, fail
+from narrows.expressions.nodes import Column, ColumnId, Expr, FieldAccess, Literal, rewrite
+from narrows.logical.nodes import (
+    Aggregation,
+    Decoded,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Limit,
+    NamedExpr,
+    Node,
+    Project,
+    Sort,
+    StatefulFunction,
+    Window,
+)
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    OneRow,
+    SetOperation,
+    Subquery,
+    Union,
+    Values,
+)
+from narrows.physical.nodes import (
+    PhysicalProject,
+    PhysicalReader,
+    PhysicalStreamingAggregation,
+)
+from narrows.schema import DataType
+from narrows.spark.compile import relational
+from narrows.spark.compile.subqueries import with_subquery
+from narrows.spark.read.reader import read_spec
+from narrows.spark.sql.frame import (
+    Frame,
+    column_name,
+    relation_columns,
+    select_list,
+)
+from narrows.spark.sql.rows import Rows, SqlText, Views, select
+from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
+from narrows.spark.windows.event_time import RunTime
+from narrows.spark.windows.row_functions import remember_rows
+from narrows.spark.windows.windows import (
+    aggregate_windows,
+    cut_windows,
+    hidden_below,
+    ordered_pairs,
+    windows_above,
+    with_time,
+)
+from narrows.worker.input_end import input_end
+from narrows.worker.read_spec import ReadSpec
+
+_JOINS = {
+    JoinKind.INNER: "INNER",
+    JoinKind.LEFT: "LEFT",
+    JoinKind.RIGHT: "RIGHT",
+    JoinKind.FULL: "FULL",
+    JoinKind.CROSS: "CROSS",
+    JoinKind.SEMI: "LEFT SEMI",
+    JoinKind.ANTI: "LEFT ANTI",
+}
+
+_ALL_ROWS = "count(*) AS `rows`"
+"""Makes one row of all, where nobody looks at an aggregate."""
+
+OpenSource = Callable[[Decoded, ReadSpec], DataFrame | SqlText]
+"""Opens a source: the rows of the columns that the specification ships, by its names."""
+
+
+def compile_plan(
+    plan: Node,
+    spark: SparkSession,
+    open_source: OpenSource,
+    time: RunTime | None = None,
+    given: Mapping[Node, Frame] | None = None,
+) -> DataFrame:
+    """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark.
+
+    Behind the columns stand the fragments that readers have encoded, if there are any. `given` are
+    nodes whose rows are there already: what they stand on is not compiled.
+    """
+    with closing(Views(spark)) as views:
+        compiler = Compiler(plan, views, open_source, time or RunTime(), given or {})
+        frame = compiler.frame(plan)
+        return frame.with_rows(_with_names(plan, frame)).data
+
+
+def compile_node(
+    plan: Node, node: Node, spark: SparkSession, open_source: OpenSource, time: RunTime
+) -> Frame:
+    """The frame of a node in a plan, with names of ours; its data frame has been made."""
+    with closing(Views(spark)) as views:
+        frame = Compiler(plan, views, open_source, time, {}).frame(node)
+        return frame.with_rows(frame.data)
+
+
+def _with_names(plan: Node, frame: Frame) -> SqlText:
+    outputs = [column for column in plan.outputs if not _is_delayed(plan, column)]
+    named = [f"{frame.sql.text(column)} AS {quote(column.name)}" for column in outputs]
+    return select([*named, *map(quote, frame.fragments)], frame.text)
+
+
+def _is_delayed(plan: Node, column: Column) -> bool:
+    return isinstance(plan, PhysicalProject) and column.id.ordinal in plan.delayed
+
+
+class Compiler:
+    def __init__(
+        self,
+        plan: Node,
+        views: Views,
+        open_source: OpenSource,
+        time: RunTime,
+        given: Mapping[Node, Frame],
+    ) -> None:
+        self._views = views
+        self._open_source = open_source
+        self._time = time
+        self._windows = windows_above(plan)
+        self._hidden = hidden_below(plan)
+        self._around: list[Frame] = []
+        self._done: dict[int, Frame] = {
+            id(node): replace(frame, rows=Rows(views, frame.data)) for node, frame in given.items()
+        }
+
+    def frame(self, node: Node) -> Frame:
+        """The frame of a node; one that several parents share is made once."""
+        found = self._done.get(id(node))
+        if found is None:
+            found = self._done[id(node)] = self._frame(node)
+        return found
+
+    def sql(self, frame: Frame) -> SparkSql:
+        """Writes expressions over the frame's columns, and those of the queries around it."""
+        sources, columns = dict(frame.sources), dict(frame.columns)
+        for outer in self._around:
+            sources, columns = {**outer.sources, **sources}, {**outer.columns, **columns}
+        return SparkSql(sources, columns, frame.order)
+
+    def inside(self, around: Frame, node: Node) -> Frame:
+        """The frame of a subquery, which may look at the columns of the rows around it."""
+        self._around.append(around)
+        try:
+            return self.frame(node)
+        finally:
+            self._around.pop()
+
+    def _frame(self, node: Node) -> Frame:
+        match node:
+            case PhysicalReader():
+                return self._source(node)
+            case Filter(child=child, predicate=predicate):
+                frame = self.frame(child)
+                where = f" WHERE {self.sql(frame).text(predicate)}"
+                return frame.with_rows(select(["*"], frame.text, where))
+            case Project(child=Aggregation(keys=(), sets=None) as folded):
+                # In one SELECT: only of an aggregation that nothing stands above does Spark know
+                # that it gives a row for no rows, and joins a correlated one without detours.
+                return self._folded(folded, node)
+            case Project(child=child):
+                return self._selected(self.frame(child), node)
+            case StatefulFunction():
+                return remember_rows(self.frame(node.child), node)
+            case Window():
+                return cut_windows(self.frame(node.child), node, self._time)
+            case PhysicalStreamingAggregation():
+                return aggregate_windows(self.frame(node.child), node)
+            case Join():
+                return self._join(node)
+            case Aggregation():
+                return self._aggregate(node)
+            case Generate():
+                return self._generate(node)
+            case Sort(child=child, keys=keys):
+                frame = self.frame(child)
+                # A constant does not sort, and Spark would take a number for a column's place.
+                by = [key for key in keys if not isinstance(key.expr, Literal)]
+                order = ", ".join(map(self.sql(frame).sort_key, by))
+                return frame.with_rows(
+                    select(["*"], frame.text, f" ORDER BY {order}" if by else "")
+                )
+            case Limit(child=child, count=count, offset=offset):
+                frame = self.frame(child)
+                limit = "" if count is None else f" LIMIT {count}"
+                skip = f" OFFSET {offset}" if offset else ""
+                return frame.with_rows(select(["*"], frame.text, limit + skip))
+            case Distinct(child=child):
+                frame = self.frame(child)
+                return frame.with_rows(select(["DISTINCT *"], frame.text))
+            case Keep(child=child, columns=columns):
+                return relational.keep(self.frame(child), columns)
+            case Analytic(child=child, calls=calls, relation=relation):
+                return relational.analytic(self.frame(child), calls, relation)
+            case Subquery(child=child):
+                return with_subquery(self, node, self.frame(child))
+            case Union(inputs=inputs):
+                return relational.union(node, [self.frame(side) for side in inputs])
+            case SetOperation(left=left, right=right):
+                return relational.set_operation(node, self.frame(left), self.frame(right))
+            case OneRow():
+                return Frame(Rows(self._views, SqlText("SELECT 1 AS `one`")), {}, {})
+            case Values():
+                return relational.of_relation(
+                    Rows(self._views, relational.values(node)), node.relation
+                )
+            case _:
+                raise fail(
+                    Code.NOT_SUPPORTED,
+                    f"{node.operator.removeprefix('Physical')} can be planned, but not run yet",
+                )
+
+    # --- sources ----------------------------------------------------------------------------------
+
+    def _source(self, node: PhysicalReader) -> Frame:
+        source, relation, window = node.source, node.relation.id, self._windows.get(node)
+        end = input_end(source, relation, window, self._time.checkpoint)
+        spec = replace(read_spec(node), end=end)
+        shipped = ShippedSource(spec.projection, spec.names)
+        frame = Frame(
+            Rows(self._views, self._open_source(node, spec)),
+            {relation: shipped},
+            {},
+            spec.fragments,
+            order=spec.order,
+        )
+        return with_time(frame, node, window, self._time, end)
+
+    # --- relational operators ---------------------------------------------------------------------
+
+    def _selected(self, frame: Frame, node: Project) -> Frame:
+        relation, hidden = node.relation.id, node in self._hidden
+        columns = _listed(self.sql(frame), node.computed, relation)
+        kept = [*frame.fragments, *(frame.hidden if hidden else ())]
+        selected = replace(
+            frame.with_rows(select([*columns, *map(quote, kept)], frame.text)),
+            sources={},
+            columns=_made(node.computed, relation),
+        )
+        # Without somebody above who still needs them, the hidden columns end here.
+        return selected if hidden else replace(selected, order=None, stamp=None, clock=None)
+
+    def _join(self, node: Join) -> Frame:
+        left, right = self.frame(node.left), self.frame(node.right)
+        both = Frame(
+            left.rows,
+            {**left.sources, **right.sources},
+            {**left.columns, **right.columns},
+            (*left.fragments, *right.fragments),
+            stamp=left.stamp or right.stamp,
+            clock=left.clock or right.clock,
+        )
+        if node.condition is None:
+            kind, condition = "CROSS", ""
+        else:
+            kind, condition = _JOINS[node.kind], f" ON {self.sql(both).text(node.condition)}"
+        joined = select(["*"], left.text, f" {kind} JOIN {right.text}{condition}")
+        return ordered_pairs(both.with_rows(joined), left, right, node)
+
+    def _folded(self, node: Aggregation, project: Project) -> Frame:
+        """An aggregation of all rows, and what is computed from it."""
+        frame = self.frame(node.child)
+        calls = {node.relation.column(place).id: call for place, (_, call) in enumerate(node.calls)}
+
+        def written_out(expr: Expr) -> Expr | None:
+            return calls.get(expr.id) if isinstance(expr, Column) else None
+
+        fields = [
+            (ordinal, named._replace(expr=rewrite(named.expr, written_out)))
+            for ordinal, named in project.computed
+        ]
+        relation = project.relation.id
+        columns = _listed(self.sql(frame), fields, relation)
+        before = [named.expr for _, named in project.computed]
+        if all(named.expr in before for _, named in fields):
+            columns.append(_ALL_ROWS)
+        folded = frame.rows.then(select(columns, frame.text))
+        return Frame(folded, {}, _made(fields, relation))
+
+    def _aggregate(self, node: Aggregation) -> Frame:
+        frame = self.frame(node.child)
+        if node.sets is not None:
+            return relational.grouping_sets(node, frame, node.sets)
+        sql, relation = self.sql(frame), node.relation.id
+        keys = select_list(sql, node.keys, relation)
+        by = [sql.text(expr) for _, expr in node.keys]
+        rows = frame.text
+        if not all(isinstance(expr, (Column, FieldAccess)) for _, expr in node.keys):
+            # Columns first: Spark takes a number for a column's place, and draws lots once more.
+            rows = f"({select(['*', *keys], rows)})"
+            keys = by = [quote(column_name(relation, place)) for place in range(len(node.keys))]
+        columns = [*keys, *select_list(sql, node.calls, relation, len(keys))] or [_ALL_ROWS]
+        query = select(columns, rows, f" GROUP BY {', '.join(by)}" if by else "")
+        made = relation_columns((*node.keys, *node.calls), relation)
+        return Frame(frame.rows.then(query), {}, made)
+
+    def _generate(self, node: Generate) -> Frame:
+        frame = self.frame(node.child)
+        text = self.sql(frame).typed(node.generator).text
+        if node.outer and not node.generator.function.name.endswith("_outer"):
+            text = text.replace("(", "_outer(", 1)
+        names = [column_name(node.relation.id, o) for o in range(len(node.relation.schema))]
+        if frame.order is not None:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"the rows that `{node.generator.function.name}` makes have no place in the stream,"
+                " so no function or window above it can go by their order",
+                node.generator.span,
+            )
+        generated = select(["*", f"{text} AS ({', '.join(map(quote, names))})"], frame.text)
+        types = _generated_types(frame.sql, node)
+        made = {
+            ColumnId(node.relation.id, ordinal): Typed(quote(name), dtype)
+            for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
+        }
+        return replace(frame.with_rows(generated), columns={**frame.columns, **made})
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _listed(sql: SparkSql, fields: Sequence[tuple[int, NamedExpr]], relation: int) -> list[str]:
+    return [
+        f"{sql.text(named.expr)} AS {quote(column_name(relation, ordinal))}"
+        for ordinal, named in fields
+    ]
+
+
+def _made(fields: Sequence[tuple[int, NamedExpr]], relation: int) -> dict[ColumnId, Typed]:
+    return {
+        ColumnId(relation, ordinal): Typed(quote(column_name(relation, ordinal)), named.expr.dtype)
+        for ordinal, named in fields
+    }
+
+
+def _generated_types(sql: SparkSql, node: Generate) -> list[DataType]:
+    """The types of the generated columns as they are: elements of the list that was shipped."""
+    call = node.generator
+    narrow = [replace(arg, dtype=sql.typed(arg).dtype) for arg in call.args]
+    assert call.function.generator is not None
+    outputs = call.function.generator.outputs(narrow)
+    return [output.dtype for output in outputs or ()]

@@ -1,0 +1,103 @@
+"""Set operations, VALUES, grouping sets and OVER as Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite
+from narrows.logical.nodes import Aggregation, NamedExpr, Node
+from narrows.logical.relational_nodes import SetOperation, Union, Values
+from narrows.logical.results import named_columns as outputs_of
+from narrows.spark.sql.frame import Frame, column_name, relation_columns, select_list
+from narrows.spark.sql.rows import Rows, SqlText, select
+from narrows.spark.sql.sql_text import SparkSql, Typed, quote
+from narrows.sql.scope import Relation
+
+
+def values(node: Values) -> SqlText:
+    sql = SparkSql({}, {})
+    rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in node.rows)
+    names = [column_name(node.relation.id, place) for place in range(len(node.relation.schema))]
+    return SqlText(f"SELECT * FROM VALUES {rows} AS given({', '.join(names)})")
+
+
+def union(node: Union, inputs: Sequence[Frame]) -> Frame:
+    sides = [
+        f"({_positional(frame, side, node.relation)})"
+        for frame, side in zip(inputs, node.inputs, strict=True)
+    ]
+    return of_relation(inputs[0].rows.then(SqlText(" UNION ALL ".join(sides))), node.relation)
+
+
+def set_operation(node: SetOperation, left: Frame, right: Frame) -> Frame:
+    word = f"{node.kind.value.upper()}{' ALL' if node.all else ''}"
+    query = (
+        f"({_positional(left, node.left, node.relation)}) {word}"
+        f" ({_positional(right, node.right, node.relation)})"
+    )
+    return of_relation(left.rows.then(SqlText(query)), node.relation)
+
+
+def of_relation(rows: Rows, relation: Relation) -> Frame:
+    """Rows that have just the columns of a relation."""
+    named = [NamedExpr(column.name, column) for column in relation.columns]
+    return Frame(rows, {}, relation_columns(named, relation.id))
+
+
+def grouping_sets(node: Aggregation, frame: Frame, sets: Sequence[Sequence[int]]) -> Frame:
+    """Keys become columns first, so that `grouping(key)` can name them; aggregates see the values
+    that are beside them, which no set of groups replaces by NULL."""
+    number = node.relation.id
+    made = relation_columns((*node.keys, *node.calls), number)
+    places: dict[Expr, Expr] = {
+        expr: node.relation.column(ordinal) for ordinal, (_, expr) in enumerate(node.keys)
+    }
+
+    def name_keys(expr: Expr) -> Expr | None:
+        if isinstance(expr, Call) and expr.function.names_keys:
+            return expr.with_children(tuple(rewrite(arg, places.get) for arg in expr.args))
+        return None
+
+    calls = [call._replace(expr=rewrite(call.expr, name_keys)) for call in node.calls]
+    naming = SparkSql(frame.sources, {**frame.columns, **made}, frame.order)
+    folded = select_list(naming, calls, number, len(node.keys))
+    names = [quote(column_name(number, ordinal)) for ordinal in range(len(node.keys))]
+    keyed = select(["*", *select_list(frame.sql, node.keys, number)], frame.text)
+    groups = ", ".join(f"({', '.join(names[place] for place in chosen)})" for chosen in sets)
+    query = select(
+        [*names, *folded], f"({keyed})", f" GROUP BY {', '.join(names)} GROUPING SETS ({groups})"
+    )
+    return Frame(frame.rows.then(query), {}, made)
+
+
+def analytic(frame: Frame, calls: Sequence[Call], relation: Relation) -> Frame:
+    named = [NamedExpr("", call) for call in calls]
+    query = select(["*", *select_list(frame.sql, named, relation.id)], frame.text)
+    columns = {**frame.columns, **relation_columns(named, relation.id)}
+    return Frame(frame.rows.then(query), frame.sources, columns)
+
+
+def keep(frame: Frame, columns: Sequence[Column]) -> Frame:
+    """Only these columns. Of a source's column that is all that was shipped of it."""
+    kept = {column.id for column in columns}
+    selected = []
+    for relation, source in frame.sources.items():
+        schema = source.projection.schema
+        for place in range(source.projection.shipped):
+            ordinal = schema.ordinal(str(source.projection.columns[place].path[0]))
+            if ColumnId(relation, ordinal) in kept:
+                selected.append(quote(source.names[place]))
+    made: dict[ColumnId, Typed] = {}
+    for key, typed in frame.columns.items():
+        if key in kept:
+            name = quote(column_name(*key))
+            selected.append(f"{typed.text} AS {name}")
+            made[key] = Typed(name, typed.dtype)
+    query = select([*selected, *map(quote, frame.fragments)], frame.text)
+    return replace(frame.with_rows(query), columns=made)
+
+
+def _positional(frame: Frame, node: Node, relation: Relation) -> SqlText:
+    """The columns that a side of a set operation hands up, in their order, by its names."""
+    return select(select_list(frame.sql, outputs_of(node), relation.id), frame.text)

@@ -1,0 +1,53 @@
+"""What a reader has to do, from its node in the physical plan."""
+
+from __future__ import annotations
+
+from narrows.catalog.objects import Source
+from narrows.demand import NOTHING, Demand
+from narrows.logical.conjuncts import conjunction
+from narrows.logical.nodes import Project
+from narrows.logical.required import required
+from narrows.physical.nodes import PhysicalFilter, PhysicalReader
+from narrows.physical.worker_predicate import worker_predicate
+from narrows.projection.columns import Aspect, DecodeProjection
+from narrows.schema import Struct
+from narrows.spark.sql.frame import column_name, fragment_name
+from narrows.sql.scope import Relation
+from narrows.worker.event_time import EventTime
+from narrows.worker.read_spec import ReadSpec
+
+
+def read_spec(node: PhysicalReader) -> ReadSpec:
+    """What the reader of this source has to decode, test, encode and ship."""
+    source, relation, tests = node.source, node.relation.id, node.filter
+    projection = DecodeProjection(
+        source.schema, node.shipped, tested=_tested(node), fragments=node.encodes
+    )
+    return ReadSpec(
+        source=source.name,
+        format=source.format,
+        projection=projection,
+        names=tuple(column_name(relation, place) for place in range(projection.shipped)),
+        fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
+        predicate=worker_predicate(tests, relation, projection) if tests else None,
+        options=source.options,
+        on_error=str(source.options.get("on_error", "dead_letter")),
+        event_time=_event_time(source, projection),
+        order=f"order{relation}" if node.order else None,
+    )
+
+
+def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:
+    if source.eventtime is None:
+        return None
+    place = projection.by_place[(source.eventtime,), Aspect.VALUE]
+    return EventTime(source.eventtime, place, source.eventtime_unit)
+
+
+def _tested(node: PhysicalReader) -> Demand:
+    """What the decoder's own tests look at: as if they stood in a filter above it."""
+    if not node.filter:
+        return NOTHING
+    test = PhysicalFilter(child=node, predicate=conjunction(node.filter))
+    nothing_else = Project(child=test, fields=(), relation=Relation(-1, None, Struct(())))
+    return required(nothing_else).row(node)

@@ -1,0 +1,102 @@
+"""Bounded reads without a data source of their own: a row for each task tells it what to read.
+
+Spark starts Python processes on the driver for every Python data source that it plans, which takes
+longer than reading a small table, and it believes what they read to be too large to broadcast. A
+map over one row for each task has neither cost:
+
+    range(0, tasks * step).where(id % step = 0).mapInArrow(read task number id / step)
+
+The rows that the filter drops are there to be believed in: Spark takes the map's result to be as
+large as the range, eight bytes a row, and chooses by that how to join. So there are as many as the
+table's columns that are read would fill. Spark counts them through in compiled code, in no time.
+
+What reads the same of the same files is the same view, so Spark sees it, too: it broadcasts a table
+that a query joins twice only once, and the next query need not tell it everything again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.files.listing import FileEntry
+from narrows.optimizer.estimates import type_width
+from narrows.spark.read.source import shared_out, shipped_schema
+from narrows.spark.sql.rows import SqlText, Views, select
+from narrows.spark.sql.sql_text import quote
+from narrows.worker.carried import Carried
+from narrows.worker.read import read_partition
+from narrows.worker.read_spec import ReadSpec
+
+_ROW_BYTES = 8
+_LARGE = 256 << 20
+"""Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
+
+_KEPT_READS = 64
+
+
+class TableReads:
+    """The reads of a session's tables, as views; those not used for long are forgotten."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._views: OrderedDict[object, tuple[Views, str]] = OrderedDict()
+
+    def query(self, spec: ReadSpec, files: Sequence[FileEntry]) -> SqlText:
+        """Selects what the specification ships, by its names."""
+        # The same read has the same names in every query: Spark compares what it is told.
+        columns = [f"x{place}" for place in range(len(spec.names))]
+        fragments = [f"y{place}" for place in range(len(spec.fragments))]
+        same = replace(spec, names=tuple(columns), fragments=tuple(fragments), file_log=None)
+        if same.order is not None:
+            same = replace(same, order="place")
+        named = zip(shipped_schema(same).names, shipped_schema(spec).names, strict=True)
+        items = [f"{quote(name)} AS {quote(wanted)}" for name, wanted in named]
+        return select(items, self._view(same, files))
+
+    def _view(self, spec: ReadSpec, files: Sequence[FileEntry]) -> str:
+        key = (pickle.dumps(spec), tuple(files))
+        if key not in self._views:
+            views = Views(self._spark)
+            self._views[key] = views, views.add(read_files(self._spark, spec, files))
+            if len(self._views) > _KEPT_READS:
+                _, (oldest, _) = self._views.popitem(last=False)
+                oldest.close()
+        self._views.move_to_end(key)
+        return self._views[key][1]
+
+    def forget(self) -> None:
+        for views, _ in self._views.values():
+            views.close()
+        self._views.clear()
+
+
+def read_files(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
+    """What the specification ships of these files."""
+    tasks = shared_out(spec, files)
+    step = max(1, believed_size(spec, files) // _ROW_BYTES // max(len(tasks), 1))
+    carried = Carried((spec, tasks))
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reads, parts = carried.value
+        for batch in batches:
+            for row in batch.column(0).to_pylist():
+                part = parts[row // step]
+                yield from read_partition(reads, part.ranges, part.places)
+
+    rows = spark.range(0, len(tasks) * step, 1, max(len(tasks), 1))
+    return rows.where(f"id % {step} = 0").mapInArrow(read, shipped_schema(spec))
+
+
+def believed_size(spec: ReadSpec, files: Sequence[FileEntry]) -> int:
+    """Bytes of what is shipped: its share of the payload, by the width of types."""
+    shipped = spec.projection.columns[: spec.projection.shipped]
+    width = sum(type_width(column.dtype) for column in shipped)
+    share = width / max(type_width(spec.projection.schema), 1.0)
+    payload = sum(file.size for file in files)
+    return min(_LARGE, int(payload * min(share, 1.0)))

@@ -1,0 +1,1 @@
+"""Starting, watching and stopping pipelines; the state folder; Spark itself."""

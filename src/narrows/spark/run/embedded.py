@@ -1,0 +1,96 @@
+"""An embedded Spark: one process, no cluster, quiet, with settings that suit pipelines."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    "spark.app.name": "narrows",
+    # An index past the end or an overflow must not kill a stream: NULL instead of an error.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "4g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    "spark.sql.streaming.metricsEnabled": "false",
+    # Between the JVM and its Python workers, rows of some hundred kilobytes each must not cost
+    # more than they have to: no TCP, large buffers, and batches that stay in the cache. Without a
+    # limit in bytes, 10 000 such rows in one batch would not even fit into memory.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.buffer.size": str(1 << 20),
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # A stream takes one tiny file for each micro-batch, for years: Spark need not rewrite the list
+    # of all of them after every tenth.
+    "spark.sql.streaming.fileSource.log.compactInterval": "100",
+    # Progress is ours to show; Spark need not keep it.
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+}
+
+_JAVA_OPTIONS = (
+    "-XX:+UseParallelGC",
+    # Spark itself asks for NULLs before it reads a value, and for nothing past the end of a batch.
+    # That Arrow tests both once more, value by value, would be a quarter of what a row costs here.
+    "-Darrow.enable_unsafe_memory_access=true",
+    "-Darrow.enable_null_check_for_get=false",
+)
+
+_SOME = 32
+"""Tasks for a cluster of unknown size: a task that has nothing to read still costs something."""
+
+
+def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
+    """Starts Spark in this process; what it has to say goes to the log file."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(master or "local[*]")
+    # Spark makes a folder for tables that nobody creates; not in the user's own.
+    warehouse = {"spark.sql.warehouse.dir": str((log.parent / "warehouse").absolute())}
+    for key, value in {**_SETTINGS, **warehouse, **conf}.items():
+        builder = builder.config(key, value)
+    with as_file(files("narrows.spark.run").joinpath("log4j2.properties")) as settings:
+        options = [f"-Dlog4j2.configurationFile=file:{settings}", *_JAVA_OPTIONS]
+        builder = builder.config("spark.driver.extraJavaOptions", " ".join(options))
+        with _errors_to(log):
+            return builder.getOrCreate()
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks can run at a time, as far as settings tell: on a cluster that grows and
+    shrinks, or that somebody else set up, nothing does."""
+    local = re.fullmatch(r"local(?:\[(\d+|\*).*\])?", spark.conf.get("spark.master", "") or "")
+    if local:
+        count = local[1] or "1"
+        return (os.cpu_count() or 1) if count == "*" else int(count)
+    executors = spark.conf.get("spark.executor.instances", "") or ""
+    each = spark.conf.get("spark.executor.cores", "") or "1"
+    return int(executors) * int(each) if executors.isdecimal() and each.isdecimal() else _SOME
+
+
+@contextmanager
+def _errors_to(log: Path) -> Iterator[None]:
+    """Lets the JVM that is started in this block write its remarks into a file.
+
+    A process gives its children the standard error it has at that moment, and the JVM has things to
+    say there that no setting can silence. Nothing is lost: they are in the file.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    ours = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)

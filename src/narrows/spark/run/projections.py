@@ -1,0 +1,131 @@
+"""Covering projections: narrow, sorted Parquet copies of tables, made and kept in the state folder.
+
+projections/<name>.json             what the copy is of, and of which files
+projections/<name>/<files>/         the copy itself; another one for other files
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from narrows.catalog.objects import Projection, Source
+from narrows.errors import Code, did_you_mean, fail
+from narrows.files.atomic import write_atomically
+from narrows.schema import quoted
+from narrows.spark.run.table_statistics import fingerprint
+from narrows.sql.scope import Name
+from narrows.sql.statements import CreateProjection
+
+if TYPE_CHECKING:
+    from narrows.spark.session import Session
+
+_ROW_GROUP = 4 << 20
+"""Bytes of a row group: small, so that a filter on the sort key can skip most of them."""
+
+
+class Projections:
+    """The copies that a session knows of."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._folder = session.state.path / "projections"
+
+    def create(self, statement: CreateProjection) -> None:
+        source = self._session.catalog.find_source(Name(statement.table, statement.table_span))
+        if not source.bounded or "path" not in source.options:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"`{source.name}` is no table of files, and only those can have projections",
+                statement.table_span,
+            )
+        if (self._folder / f"{statement.name}.json").exists() and not statement.or_replace:
+            raise fail(
+                Code.DUPLICATE_OBJECT,
+                f"a projection called `{statement.name}` exists already",
+                statement.name_span,
+                "use another name, or `CREATE OR REPLACE`",
+            )
+        columns = tuple(_column(source, name) for name in statement.columns)
+        order_by = tuple(_column(source, name) for name in statement.order_by)
+        missing = [name for name in order_by if name not in columns]
+        if missing:
+            raise fail(
+                Code.UNKNOWN_COLUMN,
+                f"the projection is ordered by `{missing[0]}`, which it does not have",
+                statement.name_span,
+                "add the column to its list",
+            )
+        self._make(source, Projection(statement.name, source.name, columns, order_by, "", ""))
+
+    def refresh(self, name: Name) -> None:
+        """Makes a copy anew, of the files that there are now."""
+        known = self._read(name)
+        self._make(self._session.catalog.find_source(Name(known.table, name.span)), known)
+
+    def drop(self, name: Name) -> None:
+        known = self._read(name)
+        (self._folder / f"{known.name}.json").unlink()
+        shutil.rmtree(self._folder / known.name, ignore_errors=True)
+        self.check()
+
+    def check(self) -> None:
+        """Tells the catalog which copies there are, and which of them are of other files."""
+        kept = [_from_json(path) for path in sorted(self._folder.glob("*.json"))]
+        by_table: dict[str, list[Projection]] = {}
+        for copy in kept:
+            by_table.setdefault(copy.table.casefold(), []).append(copy)
+        for source in self._session.catalog.sources:
+            copies = by_table.get(source.name.casefold(), [])
+            if not copies and not source.projections:
+                continue
+            now = fingerprint(source) if source.bounded and "path" in source.options else ""
+            found = tuple(replace(copy, stale=copy.files != now) for copy in copies)
+            if found != source.projections:
+                self._session.catalog.add_source(replace(source, projections=found))
+
+    def _make(self, source: Source, copy: Projection) -> None:
+        files = fingerprint(source)
+        target = self._folder / copy.name / files[:16]
+        columns = ", ".join(map(quoted, copy.columns))
+        order = f" ORDER BY {', '.join(map(quoted, copy.order_by))}" if copy.order_by else ""
+        plain = self._session.query_of(replace(source, projections=()), columns, order)
+        rows = plain.write.option("parquet.block.size", str(_ROW_GROUP)).mode("overwrite")
+        rows.parquet(str(target.absolute()))
+        made = replace(copy, path=str(target.absolute()), files=files, stale=False)
+        write_atomically(self._folder / f"{copy.name}.json", json.dumps(asdict(made)).encode())
+        for old in (self._folder / copy.name).iterdir():
+            if old != target:
+                shutil.rmtree(old, ignore_errors=True)
+        self.check()
+
+    def _read(self, name: Name) -> Projection:
+        path = self._folder / f"{name.text}.json"
+        if not path.exists():
+            known = [found.stem for found in self._folder.glob("*.json")]
+            hint = did_you_mean(name.text, known)
+            raise fail(
+                Code.UNKNOWN_OBJECT, f"no projection is called `{name.text}`", name.span, hint
+            )
+        return _from_json(path)
+
+
+def _from_json(path: Path) -> Projection:
+    data = json.loads(path.read_text("utf-8"))
+    lists = {"columns": tuple(data["columns"]), "order_by": tuple(data["order_by"])}
+    return Projection(**{**data, **lists})
+
+
+def _column(source: Source, name: Name) -> str:
+    found = source.schema.find(name.text)
+    if len(found) != 1:
+        raise fail(
+            Code.UNKNOWN_COLUMN,
+            f"column `{name.text}` not found in `{source.name}`",
+            name.span,
+            did_you_mean(name.text, source.schema.names),
+        )
+    return source.schema.fields[found[0]].name

@@ -1,0 +1,1 @@
+"""Shared streams on Spark: one ingest, many pipelines."""

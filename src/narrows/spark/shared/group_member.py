@@ -1,0 +1,125 @@
+"""A pipeline without state on a shared stream: what its tasks read and write."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.shared.log import SharedLog
+from narrows.spark.read.source import shipped_schema
+from narrows.spark.shared.log_source import LogSpec, read_entries, shares
+from narrows.spark.write.sink import write_task
+from narrows.worker.carried import Carried
+from narrows.worker.write_spec import WriteSpec
+
+EXECUTION = ".execution"
+Batches = Iterator[pa.RecordBatch]
+_RESULT = "member STRING, written BINARY, seconds DOUBLE"
+
+
+@dataclass
+class Member:
+    """A pipeline without state."""
+
+    name: str
+    write: WriteSpec
+    result: Callable[[int], DataFrame]
+    """One row for each task, in so many partitions: what it wrote of the entries that the
+    pipeline's task file names."""
+    tasks: Path
+    position: int = -1
+    on_failure: Callable[[Member, BaseException], None] = lambda member, error: None
+
+    def __post_init__(self) -> None:
+        self.leaving = False
+        self.gone = threading.Event()
+
+    def plan_task(self, upto: int) -> None:
+        """Says what the next job reads."""
+        self.execution.unlink(missing_ok=True)
+        replacing = self.tasks.with_suffix(".new")
+        replacing.write_text(json.dumps([self.position, upto]), "utf-8")
+        replacing.replace(self.tasks)
+
+    @property
+    def execution(self) -> Path:
+        """Where its tasks leave word of the execution that they are part of."""
+        return self.tasks.with_suffix(EXECUTION)
+
+
+def member_source(spark: SparkSession, log: LogSpec, tasks: Path, partitions: int) -> DataFrame:
+    """The rows of the entries that the task file names when the frame is run."""
+    carried = Carried(log)
+
+    def read(batches: Batches) -> Batches:
+        return _read(carried.value, tasks, partitions, batches)
+
+    return spark.range(0, partitions, 1, partitions).mapInArrow(read, shipped_schema(log.read))
+
+
+def written(rows: DataFrame, name: str, write: WriteSpec) -> DataFrame:
+    """What the tasks of a pipeline write: rows that are as its sinks take them."""
+    carried = Carried(write)
+
+    def save(batches: Batches) -> Batches:
+        return _write(name, carried.value, batches)
+
+    return rows.mapInArrow(save, _RESULT)
+
+
+def copied(
+    spark: SparkSession, log: LogSpec, tasks: Path, partitions: int, name: str, write: WriteSpec
+) -> DataFrame:
+    """The same for a pipeline that computes nothing: its reader has encoded everything, so what it
+    ships is what its sinks take, and no row need cross the JVM."""
+    both = Carried((log, write))
+
+    def copy(batches: Batches) -> Batches:
+        reads, writes = both.value
+        return _write(name, writes, _read(reads, tasks, partitions, batches))
+
+    return spark.range(0, partitions, 1, partitions).mapInArrow(copy, _RESULT)
+
+
+def _read(log: LogSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
+    tell_execution(tasks)
+    after, upto = json.loads(tasks.read_text("utf-8"))
+    packed = shares(SharedLog(log.folder).entries(after, upto), partitions)
+    for batch in numbers:
+        for partition in batch.column(0).to_pylist():
+            yield from read_entries(log, packed[partition])
+
+
+def tell_execution(tasks: Path) -> None:
+    """Leaves word of the execution that this task is part of: whoever knows it can end it.
+
+    Spark tells nobody but the tasks, and what else ends a job ends only those of one's own thread,
+    which waits for the job.
+    """
+    context = TaskContext.get()
+    execution = None if context is None else context.getLocalProperty("spark.sql.execution.id")
+    if execution is not None:
+        written = tasks.with_suffix(f".{uuid.uuid4().hex}")
+        written.write_text(execution, "utf-8")
+        written.replace(tasks.with_suffix(EXECUTION))
+
+
+def _write(name: str, spec: WriteSpec, rows: Batches) -> Batches:
+    started = time.perf_counter()
+    written = write_task(spec, rows)
+    columns = [[name], [pickle.dumps(written)], [time.perf_counter() - started]]
+    arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
+    yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
+
+
+_RESULT_TYPES = (pa.string(), pa.binary(), pa.float64())

@@ -1,0 +1,189 @@
+"""How far a query has come with its sources, as Spark's checkpoint says it.
+
+Spark keeps small text files, each of which appears as a whole (it writes under another name):
+
+    commits/7           batch 7 is done (see `watermark.py`)
+    offsets/8           batch 8 was begun; an offset for each source, in the order of `sources`
+    sources/0/12        the marker that source 0 took as its twelfth; every tenth file is
+    sources/0/19.compact    called like this, and holds all markers that were ever taken
+
+They are the only truth about a query's progress: reports come late, or never when a query dies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from narrows.connectors.file.file_log import EMPTY
+from narrows.errors import Code, NarrowsError, fail
+from narrows.spark.streaming.markers import entry_of
+from narrows.worker.watermark import last_commit
+
+_COMPACT = ".compact"
+_LINE = 4 << 10
+"""More bytes than the longest line of a source's log has: a path and some numbers."""
+
+
+class MarkerPosition(NamedTuple):
+    """How far a query has come with the markers of a folder (`spark/streaming/markers.py`)."""
+
+    committed: int = EMPTY
+    """Everything up to this entry is published: it will never be asked for again."""
+    taken: int = EMPTY
+    """Up to this entry Spark has taken markers, maybe for a batch that it has yet to run."""
+    newest_ms: int = 0
+    """The time of change of the newest marker that Spark has taken."""
+
+
+def marker_position(checkpoint: Path, folder: Path) -> MarkerPosition:
+    """How far the query of a checkpoint has come with the markers of a folder."""
+    source = _source_of(checkpoint, folder)
+    if source is None:
+        return MarkerPosition()
+    count, entry, newest_ms = _newest_taken(source)
+    if count != entry:
+        raise _has_drifted(source, f"entry {entry} was taken where entry {count} should be")
+    batch = last_commit(checkpoint)
+    committed = EMPTY if batch is None else _offset(checkpoint, batch, source)
+    return MarkerPosition(committed, entry, newest_ms)
+
+
+def check_markers(checkpoint: Path, folder: Path, batch: int) -> None:
+    """Makes sure that a batch reads the entries that come next, all of them, and no others.
+
+    Spark counts the markers that it takes, and entries are counted in the same way. Should it ever
+    pass over one, rows would be lost in silence: so it stops.
+    """
+    source = _source_of(checkpoint, folder)
+    if source is None:
+        return
+    before = _offset(checkpoint, batch - 1, source) if batch else EMPTY
+    for count in range(before + 1, _offset(checkpoint, batch, source) + 1):
+        entry, _ = _taken(source, count)
+        if entry != count:
+            raise _has_drifted(source, f"batch {batch} reads entry {entry} in place of {count}")
+
+
+# --- Spark's files --------------------------------------------------------------------------------
+
+
+def _offset(checkpoint: Path, batch: int, source: Path) -> int:
+    """How many markers of a source had been taken with a batch, counted from 0."""
+    # A version and the settings come first; a source that has given nothing yet has a dash.
+    place = 2 + int(source.name)
+    lines = _lines(checkpoint / "offsets" / str(batch))
+    if len(lines) <= place:
+        raise _is_damaged(checkpoint / "offsets" / str(batch), "it was cut off")
+    if lines[place] == "-":
+        return EMPTY
+    return int(_parsed(checkpoint, lines[place])["logOffset"])
+
+
+def _source_of(checkpoint: Path, folder: Path) -> Path | None:
+    """The log of the source that takes the markers of a folder; None before it has taken one."""
+    # By the end of the path alone: a state folder may have been moved.
+    wanted = folder.absolute().parts[-4:]
+    for number in _numbers(checkpoint / "sources"):
+        source = checkpoint / "sources" / str(number)
+        newest = _newest_line(source)
+        if newest is not None and _path(newest[1]).parent.parts[-4:] == wanted:
+            return source
+    return None
+
+
+def _newest_taken(source: Path) -> tuple[int, int, int]:
+    newest = _newest_line(source)
+    assert newest is not None, "there was one when the source was looked for"
+    count, line = newest
+    return count, _entry(source, line), int(line["timestamp"])
+
+
+def _taken(source: Path, count: int) -> tuple[int, int]:
+    """The entry whose marker was taken as that one, and the marker's time of change."""
+    for path in (source / str(count), source / f"{count}{_COMPACT}"):
+        if path.exists():
+            line = _last_line(path)
+            if line is not None:
+                return _entry(source, line), int(line["timestamp"])
+    raise _has_drifted(source, f"nothing is known of marker {count}")
+
+
+def _newest_line(source: Path) -> tuple[int, dict[str, Any]] | None:
+    names = os.listdir(source) if source.is_dir() else ()
+    counts = [int(n) for name in names if (n := name.removesuffix(_COMPACT)).isdecimal()]
+    if not counts:
+        return None
+    newest = max(counts)
+    plain = source / str(newest)
+    line = _last_line(plain if plain.exists() else source / f"{newest}{_COMPACT}")
+    return None if line is None else (newest, line)
+
+
+def _last_line(path: Path) -> dict[str, Any] | None:
+    """What a source's log says last; of a file with a million lines only the end is read."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LINE))
+        last = file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
+    if not last.startswith("{"):
+        return None
+    return _parsed(path, last)
+
+
+def _entry(source: Path, line: dict[str, Any]) -> int:
+    entry = entry_of(_path(line).name)
+    if entry is None:
+        raise _has_drifted(source, f"`{_path(line).name}` is no marker")
+    return entry
+
+
+def _path(line: dict[str, Any]) -> Path:
+    """The path of a marker, which Spark keeps as a URI; it is absent from what is not a marker."""
+    return Path(unquote(str(line.get("path", ""))))
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(folder) if name.isdecimal()]
+    except FileNotFoundError:
+        return []
+
+
+def _lines(path: Path) -> Sequence[str]:
+    try:
+        return path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _is_damaged(path, error) from error
+
+
+def _parsed(path: Path, line: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(line)
+    except ValueError as error:
+        raise _is_damaged(path, error) from error
+    if not isinstance(parsed, dict):
+        raise _is_damaged(path, "it is not what Spark wrote")
+    return parsed
+
+
+def _is_damaged(path: Path, reason: object) -> NarrowsError:
+    return fail(
+        Code.UNREADABLE_FILE,
+        f"the checkpoint file `{path}` is damaged: {reason}",
+        hint="restore the state folder from a backup, or start the pipeline anew:"
+        " `narrows reset <pipeline>`",
+    )
+
+
+def _has_drifted(source: Path, reason: str) -> NarrowsError:
+    return fail(
+        Code.UNREADABLE_FILE,
+        f"the checkpoint `{source.parent.parent}` and the log of files taken do not fit: {reason}",
+        hint="they belong together: restore the whole state folder, or start the pipeline anew:"
+        " `narrows reset <pipeline>`",
+    )

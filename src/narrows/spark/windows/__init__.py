@@ -1,0 +1,1 @@
+"""Windows, functions that remember rows, and time."""

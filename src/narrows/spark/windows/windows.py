@@ -1,0 +1,183 @@
+"""Windows on Spark: where a stream's time comes from, and how windows are cut.
+
+Tumbling, hopping and session windows are Spark's own. With their aggregation they are one operator
+(`aggregate_windows`); without, the window collects its rows and gives them when it closes
+(`cut_windows`). Windows that the rows themselves cut are in `row_windows.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F  # noqa: N812
+
+from narrows.catalog.options import parse_duration
+from narrows.errors import Code, fail
+from narrows.expressions.nodes import Column, ColumnId, Expr
+from narrows.functions.registry import WindowKind
+from narrows.logical.nodes import Decoded, Join, JoinKind, Node, Window
+from narrows.logical.walk import topological
+from narrows.physical.incremental import CUT_BY_SPARK
+from narrows.physical.nodes import PhysicalStreamingAggregation
+from narrows.physical.source_order import goes_by_order
+from narrows.physical.window_spec import WindowSpec, window_spec
+from narrows.schema import TIMESTAMP
+from narrows.spark.sql.frame import Frame, column_name
+from narrows.spark.sql.sql_text import Typed, quote
+from narrows.spark.windows.clock import ClockSpec
+from narrows.spark.windows.event_time import RunTime, clock_mark, stamped, watermarked, with_clock
+from narrows.spark.windows.row_windows import cut_by_rows
+from narrows.worker.input_end import InputEnd
+
+_CUT, _ROWS, _WHOLE = "cut", "rows", "whole_stream"
+
+
+def windows_of(plan: Node) -> dict[Node, WindowSpec]:
+    """The nodes of a plan that cut a stream."""
+    nodes = (n for n in topological(plan) if isinstance(n, (Window, PhysicalStreamingAggregation)))
+    return {node: window_spec(node.window) for node in nodes}
+
+
+def windows_above(plan: Node) -> dict[Node, WindowSpec]:
+    """The window that the rows of each node go into."""
+    return {
+        below: spec
+        for node, spec in windows_of(plan).items()
+        for below in topological(node)
+        if below is not node
+    }
+
+
+def hidden_below(plan: Node) -> set[Node]:
+    """The nodes whose rows must keep their time and place, because somebody above goes by it."""
+    needing = {node for node in topological(plan) if goes_by_order(node)} | windows_of(plan).keys()
+    return {below for node in needing for below in topological(node) if below is not node}
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+def with_time(
+    frame: Frame, node: Decoded, window: WindowSpec | None, time: RunTime, end: InputEnd | None
+) -> Frame:
+    """The rows of a source with their time, and in a stream with the watermark that follows it."""
+    said = None if end is None else end.column
+    source, relation = node.source, node.relation.id
+    if window is None and (source.eventtime is None or "watermark" not in source.options):
+        return frame
+    streaming = frame.data.isStreaming
+    stamp = f"time{relation}"
+    if window is None:
+        if not streaming:
+            return frame
+        # For joins: nothing above waits for this watermark, so functions may see late rows.
+        data = stamped(frame.data, source, frame.sources[relation], stamp, time)
+        return frame.with_rows(watermarked(data, stamp, source.watermark))
+    data = stamped(frame.data, source, frame.sources[relation], stamp, time)
+    if not streaming:
+        return replace(frame.with_rows(data), stamp=stamp)
+    if window.goes_by_time:
+        period = None if source.eventtime is not None else window.period
+        delay = source.watermark if source.eventtime is not None else "0 seconds"
+        data = with_clock(data, stamp, delay, _clock(period, delay, time), said)
+        return replace(frame.with_rows(data), stamp=stamp, clock=stamp)
+    # Rows cut these windows, so the only time that matters is the end of the input. All rows have
+    # the time right behind the watermark and leave it where it is; the clock moves it, at the end.
+    clock, delay = f"clock{relation}", "1 millisecond"
+    data = data.withColumn(clock, F.timestamp_millis(F.lit(time.watermark + 1)))
+    data = with_clock(data, clock, delay, _clock(None, delay, time), said)
+    return replace(frame.with_rows(data), stamp=stamp, clock=clock)
+
+
+def _clock(period: int | None, delay: str, time: RunTime) -> ClockSpec:
+    """A clock that, at the end, says a time so late that the watermark moves to where it has to."""
+    return ClockSpec(time.clock, parse_duration(delay) or 0, period, time.closes)
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def ordered_pairs(joined: Frame, left: Frame, right: Frame, node: Join) -> Frame:
+    """The place of a joined row: that of its left row, then that of its right row."""
+    if left.order is None or right.order is None:
+        return joined
+    if left.data.isStreaming and right.data.isStreaming:
+        raise fail(
+            Code.NOT_SUPPORTED,
+            "the rows of two joined streams are in no order,"
+            " so no function or window above the join can go by it",
+        )
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return replace(joined, order=left.order)
+    first, second = (right, left) if right.data.isStreaming else (left, right)
+    name = f"{first.order}_{second.order}"
+    both = F.struct(F.col(str(first.order)).alias("first"), F.col(str(second.order)).alias("then"))
+    return replace(joined.with_rows(joined.data.withColumn(name, both)), order=name)
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame:
+    """A window and its aggregation in one."""
+    spec, relation = window_spec(node.window), node.relation.id
+    named = [
+        (expr, column_name(relation, ordinal))
+        for ordinal, (_, expr) in enumerate((*node.keys, *node.calls))
+    ]
+    keys, calls = named[: len(node.keys)], named[len(node.keys) :]
+    bounds = {name: _bound(expr, node.bounds.id) for expr, name in keys}
+    group = [_key(frame, expr, name) for expr, name in keys if bounds[name] is None]
+    folded = [F.expr(frame.sql.text(expr)).alias(name) for expr, name in calls]
+    data = frame.data.groupBy(*_grouping(frame, spec, group)).agg(*folded)
+    for name, bound in bounds.items():
+        if bound is not None:
+            data = data.withColumn(name, F.col(f"{_CUT}.{bound}"))
+    columns = {
+        ColumnId(relation, ordinal): Typed(quote(name), expr.dtype)
+        for ordinal, (expr, name) in enumerate(named)
+    }
+    return Frame(frame.rows.then(data), {}, columns)
+
+
+def cut_windows(frame: Frame, node: Window, time: RunTime) -> Frame:
+    """A window that keeps its rows, and gives them with its bounds when it closes."""
+    spec = window_spec(node.window)
+    if spec.kind not in CUT_BY_SPARK:
+        return cut_by_rows(frame, node, spec, time)
+    kept = [name for name in frame.data.columns if name != clock_mark()]
+    group = [_key(frame, expr, f"key{place}") for place, expr in enumerate(node.keys)]
+    rows = F.collect_list(F.struct(*kept)).alias(_ROWS)
+    collected = frame.data.groupBy(*_grouping(frame, spec, group)).agg(rows)
+    names = [column_name(node.relation.id, ordinal) for ordinal in range(2)]
+    start, end = F.col(f"{_CUT}.start").alias(names[0]), F.col(f"{_CUT}.end").alias(names[1])
+    data = collected.select(start, end, F.inline(_ROWS))
+    return replace(frame.with_made(data, node.relation), clock=None)
+
+
+def _grouping(frame: Frame, spec: WindowSpec, keys: list[SparkColumn]) -> list[SparkColumn]:
+    if spec.kind is WindowKind.SESSION and not keys and frame.data.isStreaming:
+        # Spark has no sessions of a whole stream, so there is a key: false in every row, which no
+        # optimizer knows.
+        keys = [F.expr("spark_partition_id() < 0").alias(_WHOLE)]
+    return [_cut(str(frame.stamp), spec).alias(_CUT), *keys]
+
+
+def _cut(stamp: str, spec: WindowSpec) -> SparkColumn:
+    lengths = [f"{length} milliseconds" for length in spec.lengths]
+    if spec.kind is WindowKind.SESSION:
+        return F.session_window(stamp, *lengths)
+    return F.window(stamp, *lengths)
+
+
+def _key(frame: Frame, expr: Expr, name: str) -> SparkColumn:
+    return F.expr(frame.sql.text(expr)).alias(name)
+
+
+def _bound(expr: Expr, relation: int) -> str | None:
+    """`start` or `end` when the key is a bound of the window."""
+    if isinstance(expr, Column) and expr.id.relation == relation:
+        assert expr.dtype == TIMESTAMP
+        return ("start", "end")[expr.id.ordinal]
+    return None

@@ -1,0 +1,1 @@
+"""Rows into sinks: tasks write, the driver publishes."""

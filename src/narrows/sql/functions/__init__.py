@@ -1,7 +1,0 @@
-"""The function registry: what each function is, and how it looks at its arguments."""
-
-from narrows.sql.functions.builtin import builtin_functions
-from narrows.sql.functions.operators import operator
-from narrows.sql.functions.registry import Function, FunctionRegistry, Kind
-
-__all__ = ["Function", "FunctionRegistry", "Kind", "builtin_functions", "operator"]

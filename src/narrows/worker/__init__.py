@@ -1,0 +1,1 @@
+"""What runs in a Python worker: read, decode, test, ship; encode, write. No pyspark, no planner."""

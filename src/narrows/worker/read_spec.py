@@ -1,0 +1,58 @@
+"""What a reader must know: made by the planner on the driver, carried to the workers as an option.
+
+Spark tells a Python data source nothing about which columns a query uses, so the planner says it
+here: which flat columns to decode, which rows to keep, what to ship.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from narrows.projection.columns import DecodeProjection
+from narrows.projection.predicate import Predicate
+from narrows.worker.event_time import EventTime
+
+if TYPE_CHECKING:  # else every worker would load the SQL parser
+    from narrows.sql.statements import OptionValue
+    from narrows.worker.input_end import InputEnd
+
+ROWS_ONLY = "rows"
+"""The name of the column that stands for rows when no column of theirs is needed."""
+
+
+@dataclass(frozen=True)
+class ReadSpec:
+    source: str
+    format: str
+    projection: DecodeProjection
+    names: tuple[str, ...]
+    """Names of the shipped columns in the data frame."""
+    fragments: tuple[str, ...] = ()
+    """Names of the encoded fragments in the data frame; they stand behind the columns."""
+    predicate: Predicate | None = None
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    on_error: str = "dead_letter"
+    dead_letters: str | None = None
+    """The folder of this source's dead letters."""
+    statistics: str | None = None
+    """The folder where readers leave what they counted."""
+    file_log: str | None = None
+    """The folder of the log of files that a stream has taken."""
+    frozen: bool = False
+    """Nothing new is taken, for the windows of what has been read are being closed."""
+    partitions: int = 1
+    event_time: EventTime | None = None
+    end: InputEnd | None = None
+    """How readers say the end of the input of a bounded run; None where nobody waits for it."""
+    order: str | None = None
+    """The name of a hidden column that holds each row's place in the source; None for no such."""
+
+    @property
+    def path(self) -> str:
+        return str(self.options["path"])
+
+    def limit(self, option: str) -> int | None:
+        value = self.options.get(option)
+        return value if isinstance(value, int) else None

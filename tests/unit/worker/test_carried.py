@@ -1,0 +1,26 @@
+"""What tasks must know is unpickled once in each worker."""
+
+from __future__ import annotations
+
+import pickle
+
+from narrows.demand import ALL
+from narrows.projection.columns import DecodeProjection
+from narrows.sql.types import read_schema
+from narrows.worker.carried import Carried
+from narrows.worker.read_spec import ReadSpec
+
+SPEC = ReadSpec("s", "json", DecodeProjection(read_schema("a INT"), ALL), names=("x0",))
+
+
+def test_each_task_gets_the_same_object() -> None:
+    carried = Carried((SPEC, 1))
+    tasks = [pickle.loads(pickle.dumps(carried)) for _ in range(3)]
+    assert tasks[0].value == (SPEC, 1)
+    assert all(task.value is tasks[0].value for task in tasks)
+
+
+def test_as_an_option_of_a_data_source() -> None:
+    text = Carried(SPEC).to_option()
+    assert text.isascii()
+    assert Carried[ReadSpec].from_option(text).value == SPEC

@@ -1,0 +1,141 @@
+"""The files of a task: batches, rows that cannot be encoded, publishing and publishing again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from narrows import Catalog
+from narrows.catalog.options import FORMATS
+from narrows.formats import encoder, plugins
+from narrows.spark.write.sink import discard, publish_batch, write_task
+from narrows.worker.dead_letters import read_dead_letters
+from narrows.worker.write_spec import Part, SinkTarget, WriteSpec
+
+PICKY = """
+from narrows.catalog.options import Format, register_format
+from narrows.formats.encoder import EncoderSpec, register_encoder
+
+
+class PickyEncoder:
+    def open(self, file):
+        return PickyWriter(file)
+
+
+class PickyWriter:
+    def __init__(self, file):
+        self._file = file
+
+    def add(self, rows):
+        values = rows[0].array.to_pylist()
+        if 3 in values:
+            raise ValueError("three is not to be written")
+        self._file.write("".join(f"<{value}>" for value in values).encode())
+
+    def close(self):
+        self._file.write(b".")
+
+
+def register():
+    register_format(Format("picky", sink_options=()))
+    register_encoder(EncoderSpec("picky", lambda options: PickyEncoder(), ".picky"))
+"""
+
+
+@pytest.fixture
+def picky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of a third party that brings an encoder, found by its entry point."""
+    info = tmp_path / "site" / "picky-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: picky\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[narrows.formats]\npicky = picky_format:register\n")
+    (info.parent / "picky_format.py").write_text(PICKY)
+    monkeypatch.syspath_prepend(str(info.parent))
+    monkeypatch.setattr(encoder, "_ENCODERS", dict(encoder._ENCODERS))
+    monkeypatch.setitem(FORMATS, "picky", FORMATS["json"])  # so that it is forgotten in the end
+    del FORMATS["picky"]
+    plugins.load_plugins.cache_clear()
+
+
+def target(place: Path, **changes: object) -> SinkTarget:
+    fields = {
+        "sink": "out",
+        "folder": str(place / "out"),
+        "format": "json",
+        "options": (),
+        "parts": (Part("o0", "id"), Part("o1", "t")),
+        "dead_letters": str(place / "dead"),
+        **changes,
+    }
+    return SinkTarget(**fields)  # type: ignore[arg-type]
+
+
+def rows(*ids: int) -> pa.RecordBatch:
+    texts = pa.array([f"t{i}" for i in ids])
+    return pa.RecordBatch.from_arrays([pa.array(ids, pa.int64()), texts], names=["o0", "o1"])
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted((folder / "out").iterdir())}
+
+
+def test_a_package_brings_a_format_by_entry_point(picky: None) -> None:
+    catalog = Catalog()
+    catalog.execute("CREATE SINK s WITH (connector = 'file', path = 'p', format = 'picky')")
+    assert not encoder.encoder_spec("picky").supports_by_index_projection
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+def test_a_row_that_cannot_be_encoded_is_a_dead_letter(
+    picky: None, tmp_path: Path, gathers: bool
+) -> None:
+    spec = WriteSpec("p", (target(tmp_path, format="picky", gathers=gathers),))
+    written = write_task(spec, iter([rows(1, 2, 3, 4), rows(5)]))
+    publish_batch(spec, [written], 7)
+    assert contents(tmp_path) == {"p-0000000007-00000.picky": "<1><2><4><5>."}
+    (letter,) = read_dead_letters(tmp_path / "dead")
+    assert letter["reason"] == "three is not to be written"
+    assert json.loads(letter["payload"]) == {"id": "3", "t": "t3"}
+    assert (letter["sink"], letter["pipeline"]) == ("out", "p")
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+@pytest.mark.parametrize(("count", "sizes"), [(None, [5]), (2, [2, 2, 1]), (1, [1] * 5), (9, [5])])
+def test_payloads_hold_so_many_rows_at_most(
+    tmp_path: Path, gathers: bool, count: int | None, sizes: list[int]
+) -> None:
+    spec = WriteSpec("p", (target(tmp_path, gathers=gathers, batch_count=count),))
+    publish_batch(spec, [write_task(spec, iter([rows(1, 2, 3), rows(), rows(4, 5)]))], 0)
+    texts = list(contents(tmp_path).values())
+    assert [len(text.splitlines()) for text in texts] == sizes
+    ids = [json.loads(line)["id"] for text in texts for line in text.splitlines()]
+    assert ids == [1, 2, 3, 4, 5]
+
+
+def test_a_batch_that_is_written_again_replaces_itself(tmp_path: Path) -> None:
+    spec = WriteSpec("p", (target(tmp_path, batch_count=1),))
+    publish_batch(spec, [write_task(spec, iter([rows(1, 2)])), write_task(spec, iter([]))], 0)
+    publish_batch(spec, [write_task(spec, iter([rows(1)])), write_task(spec, iter([rows(2)]))], 0)
+    publish_batch(spec, [write_task(spec, iter([rows(9)]))], 1)
+    assert list(contents(tmp_path)) == [
+        "p-0000000000-00000.json",
+        "p-0000000000-00001.json",
+        "p-0000000001-00000.json",
+    ]
+
+
+def test_nothing_is_left_of_a_failed_task(tmp_path: Path) -> None:
+    spec = WriteSpec("p", (target(tmp_path), target(tmp_path, folder=str(tmp_path / "out2"))))
+
+    def failing() -> object:
+        yield rows(1)
+        raise RuntimeError("lost")
+
+    with pytest.raises(RuntimeError, match="lost"):
+        write_task(spec, failing())  # type: ignore[arg-type]
+    discard([write_task(spec, iter([rows(2)]))])
+    assert contents(tmp_path) == {}
+    assert list((tmp_path / "out2").iterdir()) == []
