@@ -20,18 +20,19 @@ if TYPE_CHECKING:
     __version__: str
     from narrows.catalog.catalog import Catalog
     from narrows.errors import NarrowsError
+    from narrows.explain.plan import Plan
     from narrows.notices import Notice
-    from narrows.planner import Plan, plan
+    from narrows.planner.query import plan
     from narrows.spark.session import Session, connect
 
 _HOMES = {
     "Catalog": "narrows.catalog.catalog",
     "NarrowsError": "narrows.errors",
     "Notice": "narrows.notices",
-    "Plan": "narrows.planner",
+    "Plan": "narrows.explain.plan",
     "Session": "narrows.spark.session",
     "connect": "narrows.spark.session",
-    "plan": "narrows.planner",
+    "plan": "narrows.planner.query",
 }
 
 

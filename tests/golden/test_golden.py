@@ -10,8 +10,9 @@ import pytest
 
 import narrows
 from narrows.errors import Code
-from narrows.optimizer.runner import LOGICAL_RULES, PHYSICAL_RULES, rule_name, snake_case
-from narrows.planner import Plan
+from narrows.explain.plan import Plan
+from narrows.optimizer.runner import rule_name, snake_case
+from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES
 from support.golden import GOLDEN, REWRITE, Block, all_blocks, golden_files, read_blocks, rewrite
 
 BLOCKS = all_blocks()

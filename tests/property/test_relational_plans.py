@@ -12,7 +12,7 @@ import narrows
 from narrows.logical.nodes import Decoded, Node
 from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
-from narrows.planner import plan_query
+from narrows.planner.query import plan_query
 from narrows.sql.parse import parse_query
 from support.invariants import check
 from support.reference import Document, cut_row, run

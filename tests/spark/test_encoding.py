@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
-from narrows.optimizer.runner import PHYSICAL_RULES, rule_name, snake_case
+from narrows.optimizer.runner import rule_name, snake_case
+from narrows.planner.rules import PHYSICAL_RULES
 from narrows.spark.write.json_lines import json_lines
 
 SCHEMA = """

@@ -15,7 +15,7 @@ import narrows
 from narrows.files.ranges import FileRange
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
-from narrows.planner import plan
+from narrows.planner.query import plan
 from narrows.spark.read.reader import read_spec
 from narrows.spark.windows.closing import ClosedMark
 from narrows.worker.dead_letters import read_dead_letters

@@ -6,7 +6,8 @@ import pytest
 
 import narrows
 from narrows.errors import Code, NarrowsError
-from narrows.functions import Function, FunctionRegistry, Kind, builtin_functions, operator
+from narrows.expressions.function import Function, Kind
+from narrows.functions import FunctionRegistry, builtin_functions, operator
 from narrows.functions.looks import whole
 from narrows.functions.operators import OPERATORS
 from narrows.logical.walk import sources_of

@@ -7,8 +7,9 @@ import pytest
 import narrows
 from narrows.expressions.nodes import Column, ColumnId
 from narrows.logical.nodes import DataSource, Filter, NamedExpr, Node, Project, relation_of
-from narrows.optimizer.runner import LOGICAL_RULES, PHYSICAL_RULES, rule_name
-from narrows.planner import plan_query
+from narrows.optimizer.runner import rule_name
+from narrows.planner.query import plan_query
+from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES
 from narrows.schema import BIGINT, BOOLEAN, STRING
 from narrows.sql.parse import parse_query
 from support.golden import Block, all_blocks, golden_catalog

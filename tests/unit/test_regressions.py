@@ -9,7 +9,7 @@ import narrows
 from narrows.errors import Code, NarrowsError
 from narrows.expressions.nodes import Expr
 from narrows.logical import stateful
-from narrows.planner import plan_query
+from narrows.planner.query import plan_query
 from narrows.sql.parse import parse_query
 from support.golden import golden_catalog
 from support.invariants import check, check_plan

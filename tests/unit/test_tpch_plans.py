@@ -9,7 +9,7 @@ import pytest
 import narrows
 import tpch_data
 from narrows.logical.walk import sources_of
-from narrows.planner import plan_query
+from narrows.planner.query import plan_query
 from narrows.sql.parse import parse_query
 from support.invariants import check
 

@@ -23,9 +23,11 @@ from narrows.catalog.options import (
     check_options,
 )
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
-from narrows.functions import Function, FunctionRegistry, builtin_functions
-from narrows.optimizer.runner import settings
-from narrows.planner import Plan, plan_query
+from narrows.explain.plan import Plan
+from narrows.expressions.function import Function
+from narrows.functions import FunctionRegistry, builtin_functions
+from narrows.planner.query import plan_query
+from narrows.planner.rules import settings
 from narrows.schema import BIGINT, TIMESTAMP, Struct
 from narrows.sql.parse import parse
 from narrows.sql.scope import Name

@@ -20,8 +20,9 @@ from narrows.errors import Code, NarrowsError, fail
 from narrows.explain import FORMATS
 from narrows.explain.json import explain_dict
 from narrows.explain.mermaid import flow_chart
+from narrows.explain.plan import Plan
 from narrows.formats.kernel import chosen_kernel
-from narrows.planner import Plan, plan
+from narrows.planner.query import plan
 from narrows.sql.statements import ExplainMode
 
 if TYPE_CHECKING:

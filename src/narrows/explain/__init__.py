@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from narrows.errors import Code, fail
 from narrows.explain.json import explain_json
 from narrows.explain.mermaid import explain_mermaid
+from narrows.explain.plan import Plan
 from narrows.explain.text import explain_text
 from narrows.sql.statements import ExplainMode
-
-if TYPE_CHECKING:
-    from narrows.planner import Plan
 
 FORMATS = {"text": explain_text, "json": explain_json, "mermaid": explain_mermaid}
 

@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from narrows.explain.kernel import kernel_of
+from narrows.explain.plan import Plan
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Listing
 from narrows.sql.statements import ExplainMode
-
-if TYPE_CHECKING:
-    from narrows.planner import Plan
 
 
 def explain_json(plan: Plan, mode: ExplainMode) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from narrows.explain.plan import Plan
 from narrows.formats.kernel import chosen_kernel
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
-
-if TYPE_CHECKING:
-    from narrows.planner import Plan
 
 
 def kernel_of(plan: Plan) -> str | None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from narrows.explain.plan import Plan
 from narrows.explain.text import info_text
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Node
 from narrows.sql.statements import ExplainMode
-
-if TYPE_CHECKING:
-    from narrows.planner import Plan
 
 
 def explain_mermaid(plan: Plan, mode: ExplainMode) -> str:

@@ -9,16 +9,13 @@ Logical Plan
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from narrows.demand_text import cut_list
 from narrows.explain.kernel import kernel_of
+from narrows.explain.plan import Plan
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Info, Listing, Node
 from narrows.sql.statements import ExplainMode
-
-if TYPE_CHECKING:
-    from narrows.planner import Plan
 
 
 def explain_text(plan: Plan, mode: ExplainMode) -> str:

@@ -18,7 +18,7 @@ from narrows.errors import Span
 from narrows.schema import DataType
 
 if TYPE_CHECKING:
-    from narrows.functions.registry import Function
+    from narrows.expressions.function import Function
 
 
 class ColumnId(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import (
     Call,
     Cast,
@@ -18,7 +19,6 @@ from narrows.expressions.nodes import (
     Variable,
 )
 from narrows.functions.operators import ACCESS, LOOSEST, UNARY
-from narrows.functions.registry import Kind
 from narrows.schema import quoted
 
 

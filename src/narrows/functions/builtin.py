@@ -15,12 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from narrows.demand import ALL, LENGTH, PRESENCE, items, keys
-from narrows.expressions.nodes import Expr
-from narrows.functions import looks, results
-from narrows.functions.looks import each, same, same_if_present, shuffled
-from narrows.functions.registry import (
+from narrows.expressions.function import (
     Function,
-    FunctionRegistry,
     Generator,
     Kind,
     Output,
@@ -28,6 +24,10 @@ from narrows.functions.registry import (
     WindowArgument,
     WindowKind,
 )
+from narrows.expressions.nodes import Expr
+from narrows.functions import looks, results
+from narrows.functions.looks import each, same, same_if_present, shuffled
+from narrows.functions.registry import FunctionRegistry
 from narrows.functions.results import element_of, of_argument
 from narrows.schema import (
     BIGINT,

@@ -8,7 +8,6 @@ pruned argument from the full one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from narrows.demand import (
     ALL,
@@ -23,19 +22,12 @@ from narrows.demand import (
     items,
     keys,
 )
+from narrows.expressions.function import InsideLambda, Look, whole
 from narrows.expressions.nodes import Call, ElementAccess, Expr, FieldAccess, Lambda, Literal
 from narrows.schema import INTEGRAL, STRING, Array, DataType, Map, Struct
 
-if TYPE_CHECKING:
-    from narrows.functions.registry import InsideLambda, Look
-
 Aspect = Demand | Callable[[Demand], Demand]
 """What an argument is needed for: a fixed demand, or one that follows from the wanted result."""
-
-
-def whole(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Demand]:
-    """Every argument in full. The only safe answer for a function that is not known."""
-    return [ALL] * len(call.args)
 
 
 def each(*aspects: Aspect) -> Look:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from narrows.demand import PRESENCE
+from narrows.expressions.function import Function, Kind, Look, Syntax, whole
 from narrows.functions import looks, results
-from narrows.functions.registry import Function, Kind, Look, Syntax
 from narrows.functions.results import Result
 from narrows.schema import BOOLEAN, UNKNOWN
 
@@ -51,7 +51,7 @@ def _postfix(name: str, text: str, look: Look | None = None) -> Function:
         1,
         1,
         result=results.fixed(BOOLEAN),
-        look=look or looks.whole,
+        look=look or whole,
         any_shape=frozenset({0}),
         syntax=Syntax(COMPARE, lambda parts: f"{parts[0]} {text}"),
     )

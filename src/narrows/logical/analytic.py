@@ -6,8 +6,8 @@ calls are computed once.
 
 from __future__ import annotations
 
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, walk
-from narrows.functions import Kind
 from narrows.logical.clauses import Clauses
 from narrows.logical.nodes import NamedExpr, Node, default_name, relation_of
 from narrows.logical.relational_nodes import Analytic

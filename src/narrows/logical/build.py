@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from narrows.errors import Code, fail
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, SortKey, columns_of, rewrite, walk
-from narrows.functions import Kind
 from narrows.logical.analytic import plan_analytic
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.from_clause import FromPlanner

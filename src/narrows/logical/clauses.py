@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, SortKey, rewrite, walk
-from narrows.functions import Kind
 from narrows.logical.nodes import NamedExpr, as_call
 from narrows.logical.subqueries import WaitingSubqueries
 from narrows.sql.scope import Relation

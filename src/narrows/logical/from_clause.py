@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from narrows.errors import Code, fail
+from narrows.expressions.function import Kind, Output
 from narrows.expressions.nodes import Call, Expr, columns_of
-from narrows.functions import Kind, operator
-from narrows.functions.registry import Output
+from narrows.functions import operator
 from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node, default_name
 from narrows.logical.relational_nodes import OneRow
 from narrows.logical.results import rename_columns, result_relation

@@ -8,10 +8,9 @@ that call's column, and a column that is left over belongs to no group and is re
 from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
+from narrows.expressions.function import Kind, WindowArgument, WindowKind
 from narrows.expressions.nodes import Call, Column, Expr, Literal, columns_of, walk
 from narrows.expressions.text import expression_text
-from narrows.functions import Kind
-from narrows.functions.registry import WindowArgument, WindowKind
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
 from narrows.logical.walk import topological

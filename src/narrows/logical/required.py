@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from narrows.demand import ALL, NOTHING, Demand, conform, fields, union_all, whole_row
+from narrows.expressions.function import whole
 from narrows.expressions.nodes import (
     Call,
     Column,
@@ -29,7 +30,7 @@ from narrows.expressions.nodes import (
     columns_of,
 )
 from narrows.expressions.text import expression_text
-from narrows.functions.looks import access, whole
+from narrows.functions.looks import access
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from narrows.errors import Code, did_you_mean, fail
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, walk
-from narrows.functions import Kind
 from narrows.logical.clauses import Generated
 from narrows.logical.from_clause import generated_relation
 from narrows.logical.nodes import NamedExpr, default_name

@@ -8,10 +8,9 @@ computed once; a call inside a call is computed in a node below.
 from __future__ import annotations
 
 from narrows.errors import Code, fail
+from narrows.expressions.function import Kind, RowArgument
 from narrows.expressions.nodes import Call, Column, Expr, Literal, rewrite, walk
 from narrows.expressions.text import expression_text
-from narrows.functions import Kind
-from narrows.functions.registry import RowArgument
 from narrows.logical.clauses import Clauses
 from narrows.logical.nodes import (
     NamedExpr,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from narrows.expressions.function import WindowKind
 from narrows.expressions.text import expression_text
-from narrows.functions.registry import WindowKind
 from narrows.logical.nodes import Node, StatefulFunction, Window
 from narrows.logical.walk import topological
 from narrows.notices import Notice

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from narrows.expressions.function import WindowKind
 from narrows.expressions.nodes import Call
 from narrows.expressions.text import expression_text
-from narrows.functions.registry import WindowKind
 from narrows.logical.nodes import Aggregation, Window
 
 CUT_BY_SPARK = frozenset({WindowKind.TUMBLING, WindowKind.HOPPING, WindowKind.SESSION})

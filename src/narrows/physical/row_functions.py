@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from narrows.expressions.function import RowArgument
 from narrows.expressions.nodes import Call, Expr, Literal
-from narrows.functions.registry import RowArgument
 from narrows.stateful.functions import (
     Accumulate,
     Average,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from narrows.errors import InternalError
+from narrows.expressions.function import WindowArgument, WindowKind
 from narrows.expressions.nodes import Call, Expr, Literal
-from narrows.functions.registry import WindowArgument, WindowKind
 from narrows.physical.incremental import CUT_BY_SPARK
 
 _MILLISECONDS = {"ms": 1, "ss": 1_000, "mi": 60_000, "hh": 3_600_000, "dd": 86_400_000}

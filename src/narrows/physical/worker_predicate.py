@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal as DecimalValue
 
+from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Expr, Literal
-from narrows.functions import Function, operator
+from narrows.functions import operator
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 from narrows.projection.predicate import (

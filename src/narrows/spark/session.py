@@ -14,11 +14,12 @@ from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
+from narrows.explain.plan import Plan
 from narrows.files.listing import FileEntry, list_files
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalSharedStream
-from narrows.planner import Plan, plan_query
+from narrows.planner.query import plan_query
 from narrows.schema import Struct, quoted
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST

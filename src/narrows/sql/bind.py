@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from narrows.demand_text import type_text
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.expressions.function import Function, Kind
 from narrows.expressions.nodes import (
     Call,
     Cast,
@@ -27,7 +28,7 @@ from narrows.expressions.nodes import (
     Variable,
 )
 from narrows.expressions.text import expression_text
-from narrows.functions import Function, FunctionRegistry, Kind, operator
+from narrows.functions import FunctionRegistry, operator
 from narrows.schema import (
     INTEGRAL,
     UNKNOWN,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.expressions.function import Function, Kind
 from narrows.expressions.nodes import Call, Expr, Lambda, Literal, SortKey, Variable
-from narrows.functions import Function, Kind
 from narrows.schema import UNKNOWN, DataType
 from narrows.sql.binding import find_function, name_of, refused, span_of
 from narrows.sql.literals import literal

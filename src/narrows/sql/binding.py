@@ -10,7 +10,8 @@ from itertools import count
 from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, Problem, Span, did_you_mean, fail
-from narrows.functions import Function, FunctionRegistry
+from narrows.expressions.function import Function
+from narrows.functions import FunctionRegistry
 from narrows.sql.scope import Name
 
 

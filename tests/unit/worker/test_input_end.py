@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from narrows.functions.registry import WindowKind
+from narrows.expressions.function import WindowKind
 from narrows.physical.window_spec import WindowSpec
 from narrows.worker.event_time import EventTime
 from narrows.worker.input_end import InputEnd

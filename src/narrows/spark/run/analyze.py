@@ -17,12 +17,12 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.demand import count_demanded_leaves
+from narrows.explain.plan import Plan
 from narrows.logical.live import live_columns
 from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node, Sort
 from narrows.logical.relational_nodes import Analytic, SetOperation
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates, type_width
-from narrows.planner import Plan
 from narrows.schema import count_leaves
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.sql.rows import SqlText

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 
 from narrows.errors import Code, fail
+from narrows.explain.plan import Plan
 from narrows.logical.walk import sources_of
-from narrows.planner import Plan
 from narrows.spark.run.late_rows import LateRows
 from narrows.spark.run.start import closing_step, prepare
 from narrows.spark.shared.query import SharedQuery

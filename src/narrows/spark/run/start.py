@@ -14,6 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from narrows.catalog.objects import Pipeline
 from narrows.catalog.options import TAKES_ROWS, parse_duration
 from narrows.errors import Code, fail
+from narrows.explain.plan import Plan
 from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct, Node
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
@@ -22,7 +23,6 @@ from narrows.physical.nodes import (
     PhysicalReader,
     PhysicalStreamingAggregation,
 )
-from narrows.planner import Plan
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.plan import OpenSource
 from narrows.spark.read.marker_source import copy_turns

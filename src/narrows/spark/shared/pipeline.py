@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
+from narrows.explain.plan import Plan
 from narrows.logical.nodes import (
     Aggregation,
     Decoded,
@@ -18,7 +19,6 @@ from narrows.logical.nodes import (
     Window,
 )
 from narrows.logical.walk import topological
-from narrows.planner import Plan
 from narrows.spark.compile.closed_windows import Streamed
 from narrows.spark.compile.plan import OpenSource
 from narrows.spark.shared.group_member import Member, copied, member_source, written

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from narrows.errors import InternalError
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import (
     Call,
     Cast,
@@ -32,7 +33,6 @@ from narrows.expressions.nodes import (
     Variable,
 )
 from narrows.expressions.text import over_text
-from narrows.functions import Kind
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Key, Path, Step
 from narrows.schema import UNKNOWN, Array, DataType, Map, Struct, is_nested

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StructType
 
 from narrows.errors import InternalError
+from narrows.expressions.function import WindowKind
 from narrows.expressions.nodes import Expr
-from narrows.functions.registry import WindowKind
 from narrows.logical.nodes import Window
 from narrows.physical.window_spec import WindowSpec
 from narrows.spark.sql.frame import Frame, column_name

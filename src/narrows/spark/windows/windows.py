@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.options import parse_duration
 from narrows.errors import Code, fail
+from narrows.expressions.function import WindowKind
 from narrows.expressions.nodes import Column, ColumnId, Expr
-from narrows.functions.registry import WindowKind
 from narrows.logical.nodes import Decoded, Join, JoinKind, Node, Window
 from narrows.logical.walk import topological
 from narrows.physical.incremental import CUT_BY_SPARK

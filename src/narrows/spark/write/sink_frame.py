@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from narrows.explain.plan import Plan
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
@@ -21,7 +22,6 @@ from narrows.physical.nodes import (
     PhysicalReader,
 )
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import fragments_of
-from narrows.planner import Plan
 from narrows.spark.read.plain_read import PlainRead, plain_read
 from narrows.spark.read.source import shipped_columns
 from narrows.spark.sql.frame import fragment_name

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.catalog.options import TAKES_ROWS
 from narrows.errors import Code, NarrowsError, Problem
-from narrows.explain import explain
+from narrows.explain.plan import Plan
 from narrows.formats.encoder import encoder_spec
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
@@ -17,51 +17,18 @@ from narrows.logical.required import required
 from narrows.logical.streaming import check_streaming
 from narrows.notices import Notice
 from narrows.optimizer.rules.covering_projection import projection_notices
-from narrows.optimizer.rules.projection_pushdown import Decision, decisions, without_dead_columns
-from narrows.optimizer.runner import (
-    LOGICAL_RULES,
-    PHYSICAL_RULES,
-    PRUNING,
-    RuleRun,
-    run_rules,
-)
+from narrows.optimizer.runner import run_rules
 from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
+from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES, PRUNING
 from narrows.schema import Field, Struct
 from narrows.sql.parse import deep_recursion, parse_query
-from narrows.sql.statements import ExplainMode, Query
+from narrows.sql.statements import Query
 
 if TYPE_CHECKING:
     from narrows.catalog.catalog import Catalog
 
 Check = Callable[[Node, Node, str], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A planned query: before and after the rules, what each rule did, and remarks."""
-
-    bound: Node
-    """The logical plan as the query says it, before any rule."""
-    logical: Node
-    physical: Node
-    notices: tuple[Notice, ...]
-    rule_runs: tuple[RuleRun, ...]
-
-    @property
-    def decisions(self) -> list[Decision]:
-        """Where ProjectionPushdown could drop columns, and whether it pays, with the figures."""
-        before = self.bound
-        for run in self.rule_runs:
-            if run.rule == "ProjectionPushdown":
-                return list(decisions(without_dead_columns(before)))
-            before = run.plan or before
-        return []
-
-    def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
-        """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""
-        with deep_recursion():
-            return explain(self, ExplainMode(mode), format)
 
 
 def plan(sql: str, catalog: Catalog, *, pruning: bool = True) -> Plan:

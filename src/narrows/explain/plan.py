@@ -1,0 +1,41 @@
+"""A planned query: what came of it, rule by rule, and how it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from narrows.logical.nodes import Node
+from narrows.notices import Notice
+from narrows.optimizer.rules.projection_pushdown import Decision, decisions, without_dead_columns
+from narrows.optimizer.runner import RuleRun
+from narrows.sql.parse import deep_recursion
+from narrows.sql.statements import ExplainMode
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned query: before and after the rules, what each rule did, and remarks."""
+
+    bound: Node
+    """The logical plan as the query says it, before any rule."""
+    logical: Node
+    physical: Node
+    notices: tuple[Notice, ...]
+    rule_runs: tuple[RuleRun, ...]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Where ProjectionPushdown could drop columns, and whether it pays, with the figures."""
+        before = self.bound
+        for run in self.rule_runs:
+            if run.rule == "ProjectionPushdown":
+                return list(decisions(without_dead_columns(before)))
+            before = run.plan or before
+        return []
+
+    def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
+        """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""
+        with deep_recursion():
+            from narrows.explain import explain  # which is written for plans
+
+            return explain(self, ExplainMode(mode), format)

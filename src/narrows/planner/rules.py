@@ -1,0 +1,57 @@
+"""The rules, in the order in which they are applied, and the reason for each one's place."""
+
+from __future__ import annotations
+
+from narrows.optimizer.rule import Rule
+from narrows.optimizer.rules.common_conjuncts import CommonConjuncts
+from narrows.optimizer.rules.constant_folding import ConstantFolding
+from narrows.optimizer.rules.covering_projection import CoveringProjection
+from narrows.optimizer.rules.list_element_pruning import ListElementPruning
+from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
+from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
+from narrows.optimizer.rules.struct_field_pruning import StructFieldPruning
+from narrows.optimizer.rules.top_level_column_pruning import TopLevelColumnPruning
+from narrows.optimizer.runner import rule_name, snake_case
+from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
+    ByIndexProjectionIntoEncoderRewrite,
+)
+from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
+from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
+
+LOGICAL_RULES: tuple[Rule, ...] = (
+    ConstantFolding(),  # first: an index that becomes constant prunes more
+    CommonConjuncts(),  # before they are pushed down: what all branches ask for can move
+    PredicatePushdown(),  # before pruning: predicates take their columns along
+    TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
+    StructFieldPruning(),
+    ListElementPruning(),
+    CoveringProjection(),  # after pruning: it must cover what is decoded
+    ProjectionPushdown(),  # last: what is not decoded need not be dropped
+)
+
+PHYSICAL_RULES: tuple[Rule, ...] = (
+    StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
+    FilterIntoDecoder(),  # the reader drops rows before they are shipped
+    StreamingEncoderRewrite(),  # before the next: it delays into encoders right above a projection
+    ByIndexProjectionIntoEncoderRewrite(),
+)
+
+PRUNING: frozenset[str] = frozenset(
+    {
+        "TopLevelColumnPruning",
+        "StructFieldPruning",
+        "ListElementPruning",
+        "CoveringProjection",
+        "ProjectionPushdown",
+        "FilterIntoDecoder",
+        "ByIndexProjectionIntoEncoderRewrite",
+    }
+)
+"""The rules that decide what is decoded and shipped; without them it is everything."""
+
+
+def settings() -> dict[str, str]:
+    """The names of all rules, by what `SET narrows.rule.<name>` calls them."""
+    names = [rule_name(rule) for rule in (*LOGICAL_RULES, *PHYSICAL_RULES)]
+    return {snake_case(name): name for name in names}
