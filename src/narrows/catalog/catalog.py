@@ -23,6 +23,7 @@ from narrows.catalog.options import (
     check_options,
 )
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.files.names import check_name
 from narrows.optimizer.runner import settings
 from narrows.planner import Plan, plan_query
 from narrows.schema import BIGINT, TIMESTAMP, Struct
@@ -124,6 +125,7 @@ class Catalog:
 
     def add_source(self, source: Source) -> None:
         """Declares a source that no statement can: a data frame of the user's."""
+        check_name(source.name)
         self._planned.clear()
         self._sources[source.name.casefold()] = source
 
@@ -180,6 +182,7 @@ class Catalog:
         objects: dict[str, Declared],
         make: Callable[[DeclareStatement], Declared],
     ) -> None:
+        check_name(statement.name, statement.name_span)
         key = statement.name.casefold()
         existing = objects.get(key)
         if existing is not None and statement.if_not_exists:

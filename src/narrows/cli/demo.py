@@ -17,6 +17,7 @@ from narrows.cli.progress import leaves, megabytes
 from narrows.spark.dead_letters import read_dead_letters
 from narrows.spark.run import PipelineRun, read_rows
 from narrows.spark.session import Session, connect
+from narrows.spark.state import StateFolder
 
 _STREAM = """
 CREATE STREAM vehicles (
@@ -149,7 +150,8 @@ class _Demo:
             say(f"   [bold]{name}[/bold]: {len(rows):,} rows, for example")
             for row in rows[:2]:
                 say(f"      {json.dumps(row)}", highlight=False, markup=False)
-        letters = list(read_dead_letters(self._folder / "pruned" / "dead_letters" / "vehicles"))
+        state = StateFolder(self._folder / "pruned")
+        letters = list(read_dead_letters(state.dead_letters("vehicles")))
         say(f"\n5. The broken payloads stopped nothing. They are dead letters ({len(letters)}):\n")
         for letter in letters:
             say(f"      {letter['reason']}: {letter['payload']}", highlight=False, markup=False)

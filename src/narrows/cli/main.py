@@ -193,9 +193,10 @@ def dead_letters(
     """List what could not be read from a stream or written to a sink, with the reason."""
     from narrows.cli.tables import print_rows
     from narrows.spark.dead_letters import read_dead_letters
+    from narrows.spark.state import StateFolder
 
     with _errors_for_people(debug):
-        letters = list(read_dead_letters(state / "dead_letters" / stream))
+        letters = list(read_dead_letters(StateFolder(state).dead_letters(stream)))
         if as_json:
             for letter in letters:
                 print(json.dumps(letter, ensure_ascii=False))

@@ -6,6 +6,7 @@ query of their own. An offset of that is the number of an entry.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,8 +22,9 @@ from pyspark.sql.types import StructType
 from narrows.codecs.batches import batch_of
 from narrows.codecs.decoder import Decoded
 from narrows.errors import Code, fail
+from narrows.files.names import name_of
 from narrows.shared.log import Entry, SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.registry import Registry, pipeline_of
 from narrows.shared.segments import Segment, read_segment
 from narrows.spark.carried import Carried
 from narrows.spark.read_partition import ship
@@ -64,12 +66,14 @@ def read_entries(spec: LogSpec, work: Sequence[Work]) -> Iterator[pa.RecordBatch
     needed = wanted.demand | wanted.tested
     for entry, segment in work:
         if not entry.demand.covers(needed):
+            pipeline = name_of(pipeline_of(spec.consumer))
             raise fail(
                 Code.UNREADABLE_FILE,
                 f"entry {entry.number} of shared stream `{spec.read.source}` was decoded without"
-                f" what pipeline `{spec.consumer}` needs",
+                f" what pipeline `{pipeline}` needs",
                 None,
-                f"it has lost its place: start it anew with `narrows reset {spec.consumer}`",
+                "it has lost its place: start it anew with"
+                f" `narrows reset {shlex.quote(pipeline)}`",
             )
         union = entry.projection(wanted.schema)
         order = None if spec.read.order is None else RunsOrder(entry.number, segment.runs)

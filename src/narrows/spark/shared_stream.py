@@ -16,6 +16,7 @@ from narrows.codecs.projection import DecodeProjection
 from narrows.demand import NOTHING, Demand
 from narrows.files.file_log import FileLog
 from narrows.files.listing import list_files
+from narrows.files.names import file_name
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import LEASE_SECONDS, Registered, Registry
 from narrows.spark.carried import Carried
@@ -112,7 +113,7 @@ class SharedStream:
             frame.load()
             .writeStream.format(NarrowsIngest.name())
             .option("spec", spec)
-            .queryName(f"{self.source.name} (ingest)")
+            .queryName(f"{file_name(self.source.name)} (ingest)")
             .option("checkpointLocation", str(self.folder / "checkpoint"))
         )
         if once:
