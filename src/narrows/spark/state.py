@@ -39,6 +39,7 @@ from narrows.logical.nodes import (
     Window,
 )
 from narrows.logical.walk import topological
+from narrows.schema import quoted
 from narrows.shared.registry import Registry, pipeline_of
 
 _STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
@@ -207,7 +208,8 @@ Nothing else loses its case: paths and constants have one."""
 
 
 def _folded(texts: Iterable[str], named: str, names: Iterable[str]) -> list[str]:
-    pattern = re.compile(named.format("|".join(map(re.escape, names))), re.IGNORECASE)
+    spelt = {re.escape(spelling) for name in names for spelling in (name, quoted(name))}
+    pattern = re.compile(named.format("|".join(spelt)), re.IGNORECASE)
     return [pattern.sub(lambda found: found[0].casefold(), text) for text in texts]
 
 
