@@ -58,4 +58,4 @@ def name_of(file: str) -> str:
 def check_name(name: str, span: Span | None = None) -> None:
     """Refuses the only name that has no file name: it would mean the folder of all others."""
     if not name:
-        raise fail(Code.INVALID_NAME, "a name cannot be empty", span, "give it a name of its own")
+        raise fail(Code.INVALID_NAME, "a name cannot be empty", span)
