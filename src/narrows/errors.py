@@ -26,6 +26,7 @@ class Code(StrEnum):
     UNKNOWN_OBJECT = "unknown_object"
     DUPLICATE_OBJECT = "duplicate_object"
     OBJECT_IN_USE = "object_in_use"
+    INVALID_NAME = "invalid_name"
     UNKNOWN_COLUMN = "unknown_column"
     UNKNOWN_QUALIFIER = "unknown_qualifier"
     AMBIGUOUS_COLUMN = "ambiguous_column"

@@ -191,3 +191,29 @@ def test_aggregates_without_window_write_what_changed(bench: Bench) -> None:
     bench.put("b.json", *bench.rows(5, 6))
     rows = bench.run().rows("copy")
     assert sorted((row["odd"], row["n"]) for row in rows) == [(0, 3), (1, 2), (1, 3)]
+
+
+def test_names_are_not_paths_and_have_no_case(bench: Bench) -> None:
+    before = sorted(path.name for path in bench.folder.parent.iterdir())
+    bench.put("a.json", *bench.rows(0, 3), "{")
+    options = f"WITH (connector = 'file', path = '{bench.folder}/in'"
+    for case in (str, str.lower):
+        session = bench.reconnect()
+        plain, shared, kept, twice = map(case, ("../../S *", "../T", "../../P [x]%41\n", "../q#1"))
+        session.execute(
+            f"""
+            CREATE STREAM `{plain}` (a BIGINT) {options});
+            CREATE STREAM `{shared}` (a BIGINT) {options}, shared = true, start_at = 'earliest');
+            CREATE SINK `{case("../../Out")}` WITH (connector = 'memory');
+            CREATE PIPELINE `{kept}` INTO `../../out`
+              AS SELECT a, count(*) AS n FROM `{plain}` GROUP BY a;
+            CREATE PIPELINE `{twice}` INTO out AS SELECT a FROM `{shared}`;
+            """
+        )
+        session.start(kept, twice, once=True).await_done(timeout=120)
+    assert sorted(path.name for path in bench.folder.parent.iterdir()) == before
+    assert sorted(path.name for path in bench.folder.iterdir()) == ["in", "out", "state"]
+    assert sorted(row["a"] for row in session.rows("../../OUT")) == [0, 1, 2]
+    assert bench.output() == [0, 1, 2]
+    assert len(list(read_dead_letters(session.state.dead_letters("../../s *")))) == 1
+    assert len(list(read_dead_letters(session.state.dead_letters("../t")))) == 1

@@ -64,6 +64,17 @@ def test_copies_are_read_while_they_are_true(small_data: SparkSession, tmp_path:
         session.execute("DROP PROJECTION by_day")
         assert "by_day" not in _explained(session, QUERY)
 
+        # A name is not a path, and has no case.
+        session.execute("CREATE PROJECTION `../../By Day` ON sales (day, amount)")
+        assert "projection=../../By Day" in _explained(session, QUERY)
+        with pytest.raises(narrows.NarrowsError, match="exists already"):
+            session.execute("CREATE PROJECTION `../../by day` ON sales (day)")
+        session.execute("DROP PROJECTION `../../BY DAY`")
+        assert list((tmp_path / "state" / "projections").iterdir()) == []
+        with pytest.raises(narrows.NarrowsError, match="a name cannot be empty"):
+            session.execute("CREATE PROJECTION `` ON sales (day)")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["sales", "state"]
+
 
 def _rows(session: narrows.Session, sql: str) -> list[str]:
     return sorted(repr(row) for row in session.query(sql).collect())

@@ -8,6 +8,7 @@ import pytest
 
 import narrows
 from narrows.catalog.describe import Rows
+from narrows.catalog.objects import Source
 from narrows.catalog.options import parse_duration
 from narrows.errors import Code, NarrowsError
 from narrows.schema import (
@@ -469,3 +470,9 @@ def test_an_error_in_a_pipeline_of_a_file_names_the_file(tmp_path: Path) -> None
     assert "5 |          zz" in str(raised.value)
     assert "5:10" in str(raised.value)
     assert str(file) in str(raised.value)
+
+
+def test_a_data_frame_needs_a_name_too(catalog: narrows.Catalog) -> None:
+    with pytest.raises(NarrowsError) as caught:
+        catalog.add_source(Source(name="", schema=read_schema("a INT"), bounded=True))
+    assert caught.value.code == Code.INVALID_NAME

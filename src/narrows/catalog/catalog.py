@@ -25,6 +25,7 @@ from narrows.catalog.options import (
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.explain.plan import Plan
 from narrows.expressions.function import Function
+from narrows.files.names import check_name
 from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.planner.query import plan_query
 from narrows.planner.rules import settings
@@ -126,6 +127,7 @@ class Catalog:
 
     def add_source(self, source: Source) -> None:
         """Declares a source that no statement can: a data frame of the user's."""
+        check_name(source.name)
         self._planned.clear()
         self._sources[source.name.casefold()] = source
 
@@ -182,6 +184,7 @@ class Catalog:
         objects: dict[str, Declared],
         make: Callable[[DeclareStatement], Declared],
     ) -> None:
+        check_name(statement.name, statement.name_span)
         key = statement.name.casefold()
         existing = objects.get(key)
         if existing is not None and statement.if_not_exists:

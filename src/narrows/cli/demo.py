@@ -10,12 +10,15 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from narrows.catalog.catalog import Catalog
 from narrows.cli.demo_data import write_broken, write_vehicles
 from narrows.cli.progress import leaves, megabytes
+from narrows.cli.tables import cell
 from narrows.spark.run.run import PipelineRun, read_rows
 from narrows.spark.session import Session, connect
+from narrows.state.folder import StateFolder
 from narrows.worker.dead_letters import read_dead_letters
 
 _STREAM = """
@@ -75,12 +78,12 @@ class _Demo:
         say("\n2. Three pipelines, and what each of them needs of a message:")
         catalog = self._catalog()
         for name, sql in _PIPELINES.items():
-            say(f"\n[bold]{name}[/bold][dim]{sql}[/dim]", highlight=False)
+            say(f"\n[bold]{name}[/bold]", Text(sql, style="dim"), sep="", highlight=False)
             plan = catalog.plan_pipeline(name)
             source = next(
                 line for line in plan.explain("logical").splitlines() if "DataSource" in line
             )
-            say(f"   -> {source.split('decoder=json, ')[1]}", markup=False, highlight=False)
+            say(cell(f"   -> {source.split('decoder=json, ')[1]}"))
         say("\n3. Running them on an embedded Spark (the JVM takes some seconds to warm up) ...\n")
         with self._session(catalog, "warm-up") as session:
             self._timed(session)  # so that the first of the two measured runs is not the cold one
@@ -128,8 +131,8 @@ class _Demo:
             (counts,) = mine.counts().values()
             (others,) = theirs.counts().values()
             table.add_row(
-                mine.name,
-                leaves(mine),
+                cell(mine.name),
+                cell(leaves(mine)),
                 megabytes(counts.payload_bytes),
                 megabytes(counts.arrow_bytes),
                 megabytes(others.arrow_bytes),
@@ -148,9 +151,10 @@ class _Demo:
             rows = read_rows(self._folder / "out" / name)
             say(f"   [bold]{name}[/bold]: {len(rows):,} rows, for example")
             for row in rows[:2]:
-                say(f"      {json.dumps(row)}", highlight=False, markup=False)
-        letters = list(read_dead_letters(self._folder / "pruned" / "dead_letters" / "vehicles"))
+                say(cell(f"      {json.dumps(row)}"))
+        state = StateFolder(self._folder / "pruned")
+        letters = list(read_dead_letters(state.dead_letters("vehicles")))
         say(f"\n5. The broken payloads stopped nothing. They are dead letters ({len(letters)}):\n")
         for letter in letters:
-            say(f"      {letter['reason']}: {letter['payload']}", highlight=False, markup=False)
+            say(cell(f"      {letter['reason']}: {letter['payload']}"))
         say("\nTry your own: [bold]narrows run pipelines.sql --once[/bold]; see docs/sql.md.\n")

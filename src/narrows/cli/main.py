@@ -16,6 +16,7 @@ import typer
 from narrows import __version__
 from narrows.catalog.catalog import Catalog
 from narrows.catalog.describe import Rows
+from narrows.cli.shown import shown, shown_error, shown_json, shown_lines
 from narrows.errors import Code, NarrowsError, fail
 from narrows.explain import FORMATS
 from narrows.explain.json import explain_dict
@@ -95,7 +96,8 @@ def explain(
         texts = [] if query is not None else answers
         if plans:
             texts.append(_explained(plans, ExplainMode(mode.value), format.value))
-        print("\n\n".join(texts))
+        show = shown_json if format.value == "json" else shown_lines
+        print(show("\n\n".join(texts)))
 
 
 @app.command()
@@ -104,7 +106,7 @@ def validate(file: CatalogFile, debug: Debug = False) -> None:
     with _errors_for_people(debug):
         catalog = Catalog()
         catalog.load(file)
-        print(f"{file}: ok, {catalog.summary()}")
+        print(shown(f"{file}: ok, {catalog.summary()}"))
 
 
 @app.command()
@@ -176,7 +178,7 @@ def query(
             limited = frame.limit(limit) if limit else frame
             if as_json:
                 for line in json_lines(limited, session.timezone):
-                    print(line)
+                    print(shown_json(line))
                 return
             names = [f"c{i}" for i in range(len(frame.columns))]  # the query's may repeat
             rows = [row.asDict(recursive=True) for row in limited.toDF(*names).collect()]
@@ -193,16 +195,17 @@ def dead_letters(
 ) -> None:
     """List what could not be read from a stream or written to a sink, with the reason."""
     from narrows.cli.tables import print_rows
+    from narrows.state.folder import StateFolder
     from narrows.worker.dead_letters import read_dead_letters
 
     with _errors_for_people(debug):
-        letters = list(read_dead_letters(state / "dead_letters" / stream))
+        letters = list(read_dead_letters(StateFolder(state).dead_letters(stream)))
         if as_json:
             for letter in letters:
-                print(json.dumps(letter, ensure_ascii=False))
+                print(shown_json(json.dumps(letter, ensure_ascii=False)))
             return
         if not letters:
-            print(f"`{state}` has no dead letters of `{stream}`", file=sys.stderr)
+            print(shown(f"`{state}` has no dead letters of `{stream}`"), file=sys.stderr)
             return
         rows = tuple(
             (
@@ -230,13 +233,13 @@ def reset(
         if not folder.knows(pipeline) and folder.shared(pipeline).exists():
             folder.lock()
             folder.reset_stream(pipeline)
-            print(f"shared stream {pipeline} will start from the beginning")
+            print(shown(f"shared stream {pipeline} will start from the beginning"))
             return
         if not folder.knows(pipeline):
             raise fail(Code.UNKNOWN_OBJECT, f"no pipeline `{pipeline}` has run on `{state}`")
         folder.lock()
         folder.reset(pipeline)
-        print(f"pipeline {pipeline} will start from the beginning")
+        print(shown(f"pipeline {pipeline} will start from the beginning"))
 
 
 @app.command()
@@ -328,7 +331,7 @@ def _errors_for_people(debug: bool) -> Iterator[None]:
     except NarrowsError as error:
         if debug:
             raise
-        print(error, file=sys.stderr)
+        print(shown_error(error), file=sys.stderr)
         raise typer.Exit(1) from None
     except BrokenPipeError:
         sys.stderr.close()  # `narrows explain ... | head`: nobody reads on, which is no error

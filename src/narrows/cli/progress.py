@@ -14,6 +14,8 @@ from rich.live import Live
 from rich.table import Table
 
 from narrows.catalog.objects import Sink
+from narrows.cli.shown import shown, shown_json
+from narrows.cli.tables import cell
 from narrows.logical.walk import sources_of
 from narrows.spark.run.run import FAILED, PipelineRun, Run
 from narrows.spark.session import Session
@@ -43,22 +45,22 @@ def follow(session: Session, run: Run) -> None:
     tail.print_new()
     if not console.is_terminal:
         for name, stream in _shared(run).items():
-            print(stream_summary(name, stream), file=sys.stderr)
+            print(shown(stream_summary(name, stream)), file=sys.stderr)
         for pipeline in run.pipelines:
-            print(summary(pipeline), file=sys.stderr)
+            print(shown(summary(pipeline)), file=sys.stderr)
     run.raise_if_failed()
 
 
 def progress_table(run: Run) -> Table:
     table = Table(box=box.SIMPLE)
-    for name in ("pipeline", "status", "decodes", "payloads", "read", "shipped", "bad", "rate"):
-        left = name in ("pipeline", "status")
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
-    for name, stream in _shared(run).items():
+    for column in ("pipeline", "status", "decodes", "payloads", "read", "shipped", "bad", "rate"):
+        left = column in ("pipeline", "status")
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
+    for shared, stream in _shared(run).items():
         table.add_row(
-            f"{name} (shared)",
+            cell(f"{shared} (shared)"),
             f"version {stream['version']}",
-            stream["decodes"].removesuffix(" leaves"),
+            cell(stream["decodes"].removesuffix(" leaves")),
             f"{stream.get('payloads', 0):,}",
             megabytes(stream.get("payload_bytes", 0)),
             megabytes(stream.get("segment_bytes", 0)),
@@ -68,16 +70,17 @@ def progress_table(run: Run) -> Table:
     for pipeline in run.pipelines:
         total = _totals(pipeline)
         status = pipeline.status
-        shown = f"[red]{status}[/red]" if status == FAILED else status
+        name, reads = cell(pipeline.name), cell(leaves(pipeline))
+        told = cell(status, style="red" if status == FAILED else "")
         if pipeline.shared() and not total:
             # It reads what the stream has decoded: nothing to count but how far behind it is.
             blank = [""] * 4
-            table.add_row(pipeline.name, shown, leaves(pipeline), *blank, _lag(pipeline))
+            table.add_row(name, told, reads, *blank, _lag(pipeline))
             continue
         table.add_row(
-            pipeline.name,
-            shown,
-            leaves(pipeline),
+            name,
+            told,
+            reads,
             f"{total['payloads']:,}",
             megabytes(total["payload_bytes"]),
             megabytes(total["arrow_bytes"]),
@@ -154,7 +157,7 @@ class _ConsoleSinks:
             for path in _published(folder):
                 if path not in self._seen:
                     self._seen.add(path)
-                    sys.stdout.write(path.read_text("utf-8"))
+                    sys.stdout.write(shown_json(path.read_text("utf-8")))
         sys.stdout.flush()
 
 

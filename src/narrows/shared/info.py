@@ -17,6 +17,7 @@ from narrows.demand_text import leaves_text, row_parts, row_text
 from narrows.explain.json import node_dict
 from narrows.explain.text import tree_section
 from narrows.explain.tree import ExplainNode
+from narrows.files.names import name_of
 from narrows.logical.nodes import Info, Listing
 from narrows.physical.nodes import PhysicalIngest
 from narrows.schema import count_leaves
@@ -97,7 +98,7 @@ def shared_stream_info(source: Source, folder: Path) -> SharedStreamInfo:
         version=snapshot.applied.version,
         demand=whole_row(snapshot.applied.demand, source.schema),
         consumers=tuple(
-            ConsumerInfo(name, consumer.demand, max(0, last - consumer.position))
+            ConsumerInfo(name_of(name), consumer.demand, max(0, last - consumer.position))
             for name, consumer in sorted(snapshot.consumers.items())
         ),
         retained=len(log.numbers()),

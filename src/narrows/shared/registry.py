@@ -20,12 +20,16 @@ way is known to cover the demand, or is left out.
 **Leases.** A consumer whose process is gone cannot say so. It stays registered until its lease has
 run out, so that a restart finds everything that was kept for it; then it is forgotten, except for
 its position. The same holds for one that has failed.
+
+**Names.** A consumer is called by the file name of its pipeline, which has no `#` in it, and a
+number where the pipeline reads the stream more than once.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,11 +40,24 @@ from pathlib import Path
 from narrows.demand import Demand
 from narrows.errors import Code, fail
 from narrows.files.atomic import sweep, write_atomically
+from narrows.files.names import file_name, name_of
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.snapshot import Applied, Consumer, Snapshot
 
 LEASE_SECONDS = 60.0
 LATEST, EARLIEST = "latest", "earliest"
+_NUMBER = "#"
+
+
+def consumers_of(pipeline: str, count: int) -> list[str]:
+    """What a pipeline that reads shared streams so many times is called in their registries."""
+    name = file_name(pipeline)
+    return [f"{name}{_NUMBER}{n}" for n in range(1, count + 1)] if count > 1 else [name]
+
+
+def pipeline_of(consumer: str) -> str:
+    """The file name of the pipeline that a consumer is part of."""
+    return consumer.partition(_NUMBER)[0]
 
 
 @dataclass(frozen=True)
@@ -165,14 +182,14 @@ class Registry:
         with self._changing() as state:
             last = self._log.last()
             if state.definition not in (None, definition) and last != EMPTY:
-                name = self._folder.name
+                name = name_of(self._folder.name)
                 raise fail(
                     Code.CHECKPOINT_MISMATCH,
                     f"shared stream `{name}` was another one before: its schema, format or path"
                     " is not what its entries were made from",
                     None,
                     "give the changed stream another name, or forget what the old one has"
-                    f" decoded: `narrows reset {name}`",
+                    f" decoded: `narrows reset {shlex.quote(name)}`",
                 )
             state.definition = definition
             state.applied = replace(state.applied, planned=last)

@@ -7,21 +7,19 @@ row that cannot be encoded is set aside with the reason; the others of its batch
 from __future__ import annotations
 
 import json
-import uuid
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
+from narrows.files.output_names import is_unpublished, unpublished_name
 from narrows.files.synced_file import SyncedFile
 from narrows.formats.encoder import Encoded, PayloadWriter, Rows, Values, encoder_spec
 from narrows.worker.write_spec import SinkTarget
 
 _PIECE_BYTES = 64 << 20
 """Rows are encoded in pieces: Arrow counts the bytes of a column of text in 32 bits."""
-
-
-_SUFFIX = ".writing"
 
 
 class PayloadFiles:
@@ -118,7 +116,7 @@ class PayloadFiles:
 
     def _temporary(self, folder: str, paths: list[str]) -> Path:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        path = Path(folder) / f".{self._pipeline}-{uuid.uuid4().hex}{_SUFFIX}"
+        path = Path(folder) / unpublished_name(self._pipeline)
         paths.append(str(path))
         return path
 
@@ -153,10 +151,9 @@ def sweep_unpublished(pipeline: str, target: SinkTarget) -> None:
     killed.
     """
     for folder in (target.folder, target.dead_letters):
-        for path in Path(folder).glob(f".*{_SUFFIX}"):
-            # Up to the last dash: the name of another pipeline may begin with this one's.
-            if path.name.rpartition("-")[0] == f".{pipeline}":
-                path.unlink(missing_ok=True)
+        for name in os.listdir(folder) if Path(folder).is_dir() else ():
+            if is_unpublished(name, pipeline):
+                (Path(folder) / name).unlink(missing_ok=True)
 
 
 def _text(value: object) -> str | None:

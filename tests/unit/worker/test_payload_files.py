@@ -11,7 +11,7 @@ import pytest
 from narrows import Catalog
 from narrows.catalog.options import FORMATS
 from narrows.formats import encoder, plugins
-from narrows.spark.write.sink import discard, publish_batch, write_task
+from narrows.spark.write.sink import discard, publish_batch, sweep, write_task
 from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.write_spec import Part, SinkTarget, WriteSpec
 
@@ -139,3 +139,73 @@ def test_nothing_is_left_of_a_failed_task(tmp_path: Path) -> None:
     discard([write_task(spec, iter([rows(2)]))])
     assert contents(tmp_path) == {}
     assert list((tmp_path / "out2").iterdir()) == []
+
+
+# --- several pipelines in one folder --------------------------------------------------------------
+
+NAMES = (
+    "p",
+    "p-0000000000",
+    "*",
+    "[x]",
+    "?",
+    "p*",
+    "../out",
+    "..",
+    "p-0000000000-00000",
+    "_p",
+    "\n",
+)
+
+
+def test_no_pipeline_removes_the_files_of_another(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    own = ("p-0000000000-00009.json.bak", "p-0000000000-x.json", "p-0000000000-9.json", "mine.json")
+    for name in own:
+        (tmp_path / "out" / name).write_text("the user's")
+    for number, pipeline in enumerate(NAMES):
+        spec = WriteSpec(pipeline, (target(tmp_path, batch_count=1),))
+        for ids in ((number, 77), (number,)):  # the second time, what was 77 must go
+            publish_batch(spec, [write_task(spec, iter([rows(*ids)]))], 0)
+    texts = contents(tmp_path)
+    assert [texts.pop(name) for name in own] == ["the user's"] * len(own)
+    written = sorted(json.loads(text)["id"] for text in texts.values())
+    assert written == list(range(len(NAMES)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    assert "p-0000000000-00000.json" in texts
+
+
+def test_dead_letters_of_sinks_are_told_apart_too(picky: None, tmp_path: Path) -> None:
+    for pipeline in NAMES:
+        spec = WriteSpec(pipeline, (target(tmp_path, format="picky"),))
+        for _ in range(2):
+            publish_batch(spec, [write_task(spec, iter([rows(3)]))], 0)
+    letters = read_dead_letters(tmp_path / "dead")
+    assert sorted(letter["pipeline"] for letter in letters) == sorted(NAMES)
+
+
+def test_what_was_never_published_goes_with_its_own_pipeline(tmp_path: Path) -> None:
+    specs = [WriteSpec(pipeline, (target(tmp_path),)) for pipeline in NAMES]
+    for number, spec in enumerate(specs):
+        write_task(spec, iter([rows(number)]))
+    own = ".p-notes.writing"
+    (tmp_path / "out" / own).write_text("the user's")
+    for number, spec in enumerate(specs):
+        sweep(spec)
+        left = contents(tmp_path)
+        assert left.pop(own) == "the user's"
+        ids = sorted(json.loads(text)["id"] for text in left.values())
+        assert ids == list(range(number + 1, len(NAMES)))
+
+
+def test_a_pipeline_in_another_case_is_the_same(tmp_path: Path) -> None:
+    for name in ("Orders", "orders"):
+        spec = WriteSpec(name, (target(tmp_path),))
+        publish_batch(spec, [write_task(spec, iter([rows(1)]))], 0)
+    assert list(contents(tmp_path)) == ["orders-0000000000-00000.json"]
+
+
+def test_sinks_of_two_formats_in_one_folder(tmp_path: Path) -> None:
+    spec = WriteSpec("p", (target(tmp_path), target(tmp_path, format="csv", parts=(Part("o0"),))))
+    publish_batch(spec, [write_task(spec, iter([rows(1)]))], 0)
+    assert list(contents(tmp_path)) == ["p-0000000000-00000.csv", "p-0000000000-00000.json"]

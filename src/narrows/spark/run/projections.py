@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from narrows.catalog.objects import Projection, Source
 from narrows.errors import Code, did_you_mean, fail
 from narrows.files.atomic import write_atomically
+from narrows.files.names import check_name
 from narrows.schema import quoted
 from narrows.spark.run.table_statistics import fingerprint
 from narrows.sql.scope import Name
@@ -32,9 +33,10 @@ class Projections:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._folder = session.state.path / "projections"
+        self._state = session.state
 
     def create(self, statement: CreateProjection) -> None:
+        check_name(statement.name, statement.name_span)
         source = self._session.catalog.find_source(Name(statement.table, statement.table_span))
         if not source.bounded or "path" not in source.options:
             raise fail(
@@ -42,7 +44,8 @@ class Projections:
                 f"`{source.name}` is no table of files, and only those can have projections",
                 statement.table_span,
             )
-        if (self._folder / f"{statement.name}.json").exists() and not statement.or_replace:
+        exists = self._state.projection_record(statement.name).exists()
+        if exists and not statement.or_replace:
             raise fail(
                 Code.DUPLICATE_OBJECT,
                 f"a projection called `{statement.name}` exists already",
@@ -67,14 +70,14 @@ class Projections:
         self._make(self._session.catalog.find_source(Name(known.table, name.span)), known)
 
     def drop(self, name: Name) -> None:
-        known = self._read(name)
-        (self._folder / f"{known.name}.json").unlink()
-        shutil.rmtree(self._folder / known.name, ignore_errors=True)
+        self._read(name)
+        self._state.projection_record(name.text).unlink()
+        shutil.rmtree(self._state.projection(name.text), ignore_errors=True)
         self.check()
 
     def check(self) -> None:
         """Tells the catalog which copies there are, and which of them are of other files."""
-        kept = [_from_json(path) for path in sorted(self._folder.glob("*.json"))]
+        kept = self._known()
         by_table: dict[str, list[Projection]] = {}
         for copy in kept:
             by_table.setdefault(copy.table.casefold(), []).append(copy)
@@ -89,28 +92,33 @@ class Projections:
 
     def _make(self, source: Source, copy: Projection) -> None:
         files = fingerprint(source)
-        target = self._folder / copy.name / files[:16]
+        folder = self._state.projection(copy.name)
+        target = folder / files[:16]
         columns = ", ".join(map(quoted, copy.columns))
         order = f" ORDER BY {', '.join(map(quoted, copy.order_by))}" if copy.order_by else ""
         plain = self._session.query_of(replace(source, projections=()), columns, order)
         rows = plain.write.option("parquet.block.size", str(_ROW_GROUP)).mode("overwrite")
         rows.parquet(str(target.absolute()))
         made = replace(copy, path=str(target.absolute()), files=files, stale=False)
-        write_atomically(self._folder / f"{copy.name}.json", json.dumps(asdict(made)).encode())
-        for old in (self._folder / copy.name).iterdir():
+        record = self._state.projection_record(copy.name)
+        write_atomically(record, json.dumps(asdict(made)).encode())
+        for old in folder.iterdir():
             if old != target:
                 shutil.rmtree(old, ignore_errors=True)
         self.check()
 
     def _read(self, name: Name) -> Projection:
-        path = self._folder / f"{name.text}.json"
+        check_name(name.text, name.span)
+        path = self._state.projection_record(name.text)
         if not path.exists():
-            known = [found.stem for found in self._folder.glob("*.json")]
-            hint = did_you_mean(name.text, known)
+            hint = did_you_mean(name.text, [known.name for known in self._known()])
             raise fail(
                 Code.UNKNOWN_OBJECT, f"no projection is called `{name.text}`", name.span, hint
             )
         return _from_json(path)
+
+    def _known(self) -> list[Projection]:
+        return [_from_json(path) for path in sorted(self._state.projections.glob("*.json"))]
 
 
 def _from_json(path: Path) -> Projection:

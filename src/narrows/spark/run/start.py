@@ -15,6 +15,7 @@ from narrows.catalog.objects import Pipeline
 from narrows.catalog.options import TAKES_ROWS, parse_duration
 from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
+from narrows.files.names import file_name
 from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct, Node
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
@@ -216,7 +217,7 @@ def _begin(
     pace: Pace,
 ) -> Query:
     checkpoint = str(session.state.checkpoint(pipeline.name).absolute())
-    writer = writer.queryName(pipeline.name).option("checkpointLocation", checkpoint)
+    writer = writer.queryName(file_name(pipeline.name)).option("checkpointLocation", checkpoint)
     every = _gathering_time(plan.physical) or pace.trigger
     if pace.once:
         writer = writer.trigger(availableNow=True)

@@ -6,6 +6,7 @@ query of their own. An offset of that is the number of an entry.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,9 +21,10 @@ from pyspark.sql.types import StructType
 
 from narrows.arrow.batches import batch_of
 from narrows.errors import Code, fail
+from narrows.files.names import name_of
 from narrows.formats.decoder import Decoded
 from narrows.shared.log import Entry, SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.registry import Registry, pipeline_of
 from narrows.shared.segments import Segment, read_segment
 from narrows.spark.read.source import shipped_schema
 from narrows.worker.carried import Carried
@@ -64,12 +66,14 @@ def read_entries(spec: LogSpec, work: Sequence[Work]) -> Iterator[pa.RecordBatch
     needed = wanted.demand | wanted.tested
     for entry, segment in work:
         if not entry.demand.covers(needed):
+            pipeline = name_of(pipeline_of(spec.consumer))
             raise fail(
                 Code.UNREADABLE_FILE,
                 f"entry {entry.number} of shared stream `{spec.read.source}` was decoded without"
-                f" what pipeline `{spec.consumer}` needs",
+                f" what pipeline `{pipeline}` needs",
                 None,
-                f"it has lost its place: start it anew with `narrows reset {spec.consumer}`",
+                "it has lost its place: start it anew with"
+                f" `narrows reset {shlex.quote(pipeline)}`",
             )
         union = entry.projection(wanted.schema)
         order = None if spec.read.order is None else RunsOrder(entry.number, segment.runs)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from narrows.explain.plan import Plan
+from narrows.files.names import file_name
 from narrows.logical.nodes import (
     Aggregation,
     Decoded,
@@ -19,6 +20,7 @@ from narrows.logical.nodes import (
     Window,
 )
 from narrows.logical.walk import topological
+from narrows.shared.registry import consumers_of
 from narrows.spark.compile.closed_windows import Streamed
 from narrows.spark.compile.plan import OpenSource
 from narrows.spark.shared.group_member import Member, copied, member_source, written
@@ -65,7 +67,7 @@ def shared_query(
     """
     # A pipeline may read a stream twice, to join it with itself: then it is two consumers.
     shared = [node for node in _sources(plan) if node.source.shared]
-    names = [f"{pipeline}#{n}" for n in range(1, len(shared) + 1)] if shared[1:] else [pipeline]
+    names = consumers_of(pipeline, len(shared))
     reads = {
         id(node): Reads(session.shared.stream(node.source), name, node.decode_projection)
         for node, name in zip(shared, names, strict=True)
@@ -77,7 +79,7 @@ def shared_query(
 
     if is_stateless(plan):
         (read,) = reads.values()
-        tasks = read.stream.folder / "tasks" / f"{pipeline}.json"
+        tasks = read.stream.folder / "tasks" / f"{file_name(pipeline)}.json"
         tasks.parent.mkdir(parents=True, exist_ok=True)
 
         def computed(partitions: int) -> DataFrame:

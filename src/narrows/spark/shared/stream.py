@@ -14,6 +14,7 @@ from narrows.catalog.objects import Source
 from narrows.connectors.file.file_log import FileLog
 from narrows.demand import NOTHING, Demand
 from narrows.files.listing import list_files
+from narrows.files.names import file_name
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import LEASE_SECONDS, Registered, Registry
@@ -112,7 +113,7 @@ class SharedStream:
             frame.load()
             .writeStream.format(NarrowsIngest.name())
             .option("spec", spec)
-            .queryName(f"{self.source.name} (ingest)")
+            .queryName(f"{file_name(self.source.name)} (ingest)")
             .option("checkpointLocation", str(self.folder / "checkpoint"))
         )
         if once:

@@ -17,7 +17,8 @@ from pyspark.errors import PySparkException
 
 from narrows.demand import Demand
 from narrows.errors import Code, fail
-from narrows.shared.registry import Registered
+from narrows.files.names import name_of
+from narrows.shared.registry import Registered, pipeline_of
 from narrows.spark.shared.query import SharedQuery
 from narrows.spark.shared.stream import SharedStream
 from narrows.spark.streaming.failures import reason_of
@@ -90,9 +91,9 @@ class SharedStreams:
             raise
 
     def _refuse_running(self, queries: Sequence[SharedQuery]) -> None:
-        running = {query.name for query in self._queries}
+        running = {query.name.casefold() for query in self._queries}
         for query in queries:
-            if query.name in running:
+            if query.name.casefold() in running:
                 hint = f"stop it first: `STOP PIPELINE {query.name}`"
                 message = f"pipeline `{query.name}` is running already"
                 raise fail(Code.OBJECT_IN_USE, message, None, hint)
@@ -114,7 +115,7 @@ class SharedStreams:
                 raise fail(
                     Code.NOT_READY,
                     f"shared stream `{stream.source.name}` did not begin to decode what pipeline"
-                    f" `{consumer}` needs within {timeout:g} seconds",
+                    f" `{name_of(pipeline_of(consumer))}` needs within {timeout:g} seconds",
                     None,
                     "its ingest may be busy with a large micro-batch: see `max_bytes_per_trigger`,"
                     " or wait longer with `session.start(..., ready_timeout=...)`",

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from narrows.files.atomic import sync_folder
+from narrows.files.output_names import BatchFiles
 from narrows.formats.encoder import encoder_spec
 from narrows.worker.carried import Carried
 from narrows.worker.payload_files import PayloadFiles, sweep_unpublished
@@ -52,13 +53,13 @@ def write_task(spec: WriteSpec, batches: Iterator[pa.RecordBatch]) -> Written:
 
 def publish_batch(spec: WriteSpec, written: Sequence[Written], batch: int) -> None:
     """Publishes what the tasks of a batch wrote; runs on the driver, when all of them are done."""
-    prefix = f"{spec.pipeline}-{batch:010d}-"
     for place, target in enumerate(spec.targets):
         suffix = encoder_spec(target.format).suffix
         files = [file for message in written if message.files for file in message.files[place]]
         letters = [f for message in written if message.files for f in message.dead_letters[place]]
-        _publish(Path(target.folder), prefix, suffix, files)
-        _publish(Path(target.dead_letters), prefix, ".ndjson", letters)
+        _publish(Path(target.folder), BatchFiles(spec.pipeline, batch, suffix), files)
+        aside = BatchFiles(spec.pipeline, batch, ".ndjson")
+        _publish(Path(target.dead_letters), aside, letters)
 
 
 WRITTEN = "written"
@@ -104,13 +105,14 @@ def discard(written: Sequence[Written]) -> None:
                 Path(path).unlink(missing_ok=True)
 
 
-def _publish(folder: Path, prefix: str, suffix: str, files: Sequence[str]) -> None:
+def _publish(folder: Path, names: BatchFiles, files: Sequence[str]) -> None:
     """Gives the batch's files their names; what the batch had published before goes."""
-    named = {f"{prefix}{place:05d}{suffix}": file for place, file in enumerate(files)}
+    if not files and not folder.is_dir():
+        return  # nothing was written there, now or before
+    named = {names.name(part): file for part, file in enumerate(files)}
     for name, file in named.items():
         os.replace(file, folder / name)
-    for old in folder.glob(f"{prefix}*") if folder.is_dir() else ():
-        if old.name not in named:
-            old.unlink()
-    if folder.is_dir():
-        sync_folder(folder)
+    for name in os.listdir(folder):
+        if name not in named and names.owns(name):
+            (folder / name).unlink()
+    sync_folder(folder)
