@@ -16,7 +16,7 @@ import pytest
 from narrows.codecs.decoder import Decoded, RecordDecoder
 from narrows.codecs.json_decoder import JsonDecoder
 from narrows.codecs.json_native import NativeJsonDecoder
-from narrows.codecs.kernel import is_native_usable
+from narrows.codecs.kernel import VARIABLE, is_native_usable
 from narrows.codecs.projection import DecodeProjection
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, conform, fields, items, keys
 from narrows.schema import STRING, Array, DataType, Map, Struct
@@ -32,6 +32,14 @@ KERNELS = (
     pytest.param(NativeJsonDecoder, id="native", marks=needs_native),
 )
 """For tests that hold for both: how each kernel's decoder is made."""
+
+
+def use_kernel(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Readers decode with this kernel, also those that have kept a decoder of the other."""
+    from narrows.spark.read_partition import _decoder
+
+    monkeypatch.setenv(VARIABLE, name)
+    _decoder.cache_clear()
 
 
 # --- cases ----------------------------------------------------------------------------------------

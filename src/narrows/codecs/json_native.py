@@ -23,7 +23,8 @@ from narrows.codecs.json_native_program import describe
 from narrows.codecs.kept import Kept
 from narrows.codecs.kernel import load_native
 from narrows.codecs.projection import DecodeProjection
-from narrows.files.lines import read_blocks, shrunk, unreadable
+from narrows.files.faults import shrunk, unreadable
+from narrows.files.lines import read_blocks
 from narrows.files.ranges import FileRange
 
 
