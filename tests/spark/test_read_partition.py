@@ -12,18 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from narrows.demand import ALL
-from narrows.errors import NarrowsError
-from narrows.files.lines import DamagedFileError
 from narrows.files.listing import list_files
 from narrows.files.ranges import FileRange, split
-from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE
+from narrows.formats.kernel import NATIVE, PORTABLE
 from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
 from narrows.worker.counts import total_counts
 from narrows.worker.dead_letters import BadPayloadError, read_dead_letters
 from narrows.worker.read import read_partition
 from narrows.worker.read_spec import ReadSpec
-from support.kernels import needs_native
+from support.kernels import needs_native, use_kernel
 
 SCHEMA = read_schema("a BIGINT, s STRING, t TIMESTAMP")
 LINES = (
@@ -54,7 +52,7 @@ def read(spec: ReadSpec, ranges: list[FileRange]) -> list[dict[str, object]]:
 def test_lines_of_every_kind(
     kernel: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, kernel)
+    use_kernel(monkeypatch, kernel)
     path = tmp_path / "data.json"
     path.write_bytes(LINES)
     spec = ReadSpec(
@@ -90,9 +88,9 @@ def test_kernels_read_large_files_alike(tmp_path: Path, monkeypatch: pytest.Monk
                 file.write(b'{"s": "' + b"y" * 1_500_000 + b'"}\nbad\n\n')
     spec = ReadSpec("s", "json", DecodeProjection(SCHEMA, ALL), ("a", "s", "t"))
     ranges = split(list_files(str(tmp_path)))
-    monkeypatch.setenv(VARIABLE, NATIVE)
+    use_kernel(monkeypatch, NATIVE)
     native = read(spec, ranges)
-    monkeypatch.setenv(VARIABLE, PORTABLE)
+    use_kernel(monkeypatch, PORTABLE)
     assert read(spec, ranges) == native
     assert len(native) == 30_003
 
@@ -142,11 +140,3 @@ def test_a_damaged_file_is_one_dead_letter(tmp_path: Path, format: str, kind: st
     fails = replace(spec, on_error="fail")
     with pytest.raises(BadPayloadError, match="the file is damaged"):
         read(fails, ranges)
-
-
-def test_a_file_that_is_gone_stops_the_reader(tmp_path: Path) -> None:
-    for kind, name in (("json", "f.json"), ("json", "f.json.gz"), ("parquet", "f.parquet")):
-        spec = ReadSpec("s", kind, DecodeProjection(SCHEMA, ALL), ("a", "s", "t"))
-        with pytest.raises(NarrowsError, match="No such file") as caught:
-            read(spec, [FileRange(str(tmp_path / name), 0, 10)])
-        assert not isinstance(caught.value, DamagedFileError)

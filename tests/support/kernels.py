@@ -17,7 +17,7 @@ from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, conform, fiel
 from narrows.formats.decoder import Decoded, RecordDecoder
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native import NativeJsonDecoder
-from narrows.formats.kernel import is_native_usable
+from narrows.formats.kernel import VARIABLE, is_native_usable
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import STRING, Array, DataType, Map, Struct
 from support.json_documents import Manner, make_document, make_json_struct, plain
@@ -32,6 +32,14 @@ KERNELS = (
     pytest.param(NativeJsonDecoder, id="native", marks=needs_native),
 )
 """For tests that hold for both: how each kernel's decoder is made."""
+
+
+def use_kernel(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Readers decode with this kernel, also those that have kept a decoder of the other."""
+    from narrows.worker.read import _decoder
+
+    monkeypatch.setenv(VARIABLE, name)
+    _decoder.cache_clear()
 
 
 # --- cases ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from narrows import __version__
 from narrows.cli.main import app
+from narrows.cli.progress import megabytes
 from narrows.formats.kernel import chosen_kernel
 from support.golden import CATALOG
 
@@ -195,3 +196,11 @@ def test_reset_and_dead_letters_of_what_never_ran(tmp_path: Path) -> None:
     assert letters.exit_code == 0
     assert "has no dead letters of `nosuch`" in letters.output
     assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (734, "734 B"), (1_234, "1.2 kB"), (56_789, "56.8 kB"), (2.5e9, "2,500.0 MB")],
+)
+def test_little_that_was_read_is_not_shown_as_nothing(count: float, text: str) -> None:
+    assert megabytes(count) == text

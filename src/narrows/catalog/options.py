@@ -83,6 +83,12 @@ def _one_string(schema: Struct) -> str | None:
 
 _PATH = OptionSpec("path", "folder, file or glob", required=True)
 _FOLDER = OptionSpec("path", "folder to write into", required=True)
+_ON_MISSING = OptionSpec(
+    "on_missing",
+    "what becomes of a file that is gone, or shorter, when it is read",
+    default="dead_letter",
+    choices=("dead_letter", "fail"),
+)
 _MAX_FILES = OptionSpec("max_files_per_trigger", "files that one micro-batch takes", type=int)
 _MAX_BYTES = OptionSpec("max_bytes_per_trigger", "bytes that one micro-batch takes", type=int)
 _BATCH_COUNT = OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1)
@@ -118,7 +124,7 @@ CONNECTORS: dict[str, Connector] = {
     for connector in (
         Connector(
             "file",
-            source_options=(_PATH, _MAX_FILES, _MAX_BYTES),
+            source_options=(_PATH, _ON_MISSING, _MAX_FILES, _MAX_BYTES),
             sink_options=(_FOLDER, _BATCH_COUNT, _BATCH_DURATION),
         ),
         Connector("console", sink_options=(), default_sink_format=TAKES_ROWS),

@@ -128,7 +128,10 @@ def leaves(pipeline: PipelineRun) -> str:
 
 
 def megabytes(count: float) -> str:
-    return f"{count / 1e6:,.1f} MB"
+    """Bytes in megabytes, or in less where that would be `0.0 MB`."""
+    if count < 1e3:
+        return f"{count:.0f} B"
+    return f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:,.1f} MB"
 
 
 def _totals(pipeline: PipelineRun) -> dict[str, int]:

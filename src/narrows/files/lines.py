@@ -7,7 +7,8 @@ right there.
 
 Lines end with LF or CR LF. A lone CR is no line end, other than in Spark: it may stand between the
 tokens of a JSON text. Blank lines are no payloads, and neither is a UTF-8 BOM at the file's start.
-A file that grew after it was listed is read as far as it was then; one that shrank is an error.
+A file that grew after it was listed is read as far as it was then; one that shrank is an error
+(see `remains.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from narrows.errors import Code, NarrowsError, fail
+from narrows.files.faults import damaged_or_unreadable, shrunk, unreadable
 from narrows.files.ranges import FileRange, compression_of
 
 BLOCK_BYTES = 4 << 20
@@ -305,7 +306,7 @@ def _opened(path: str, position: int) -> Iterator[Read]:
                 file.seek(position)
                 yield file.read
         else:
-            with pa.CompressedInputStream(pa.OSFile(path, "rb"), codec) as stream:
+            with pa.CompressedInputStream(pa.OSFile(os.fsencode(path), "rb"), codec) as stream:
                 yield stream.read
     except (OSError, pa.ArrowException) as error:
         raise damaged_or_unreadable(path, error) from error
@@ -316,29 +317,3 @@ def _size_of(path: str) -> int:
         return os.stat(path).st_size
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def shrunk(path: str) -> NarrowsError:
-    message = f"file `{path}` is shorter than it was when it was listed"
-    return fail(Code.UNREADABLE_FILE, message, None, "write files once, then rename them")
-
-
-def unreadable(path: str, error: Exception) -> NarrowsError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return fail(Code.UNREADABLE_FILE, f"cannot read file `{path}`: {reason}")
-
-
-class DamagedFileError(NarrowsError):
-    """A file can be read, but what it holds is not what its format says: it was cut off, or bytes
-    of it have changed. Reading it again will not help."""
-
-    @property
-    def reason(self) -> str:
-        return f"the file is damaged, and was read up to here: {self.problems[0].message}"
-
-
-def damaged_or_unreadable(path: str, error: Exception) -> NarrowsError:
-    """What Arrow's readers have against a file: the system's errors have a number, others none."""
-    found = unreadable(path, error)
-    is_of_system = isinstance(error, OSError) and error.errno is not None
-    return found if is_of_system else DamagedFileError(*found.problems)

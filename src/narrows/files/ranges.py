@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from narrows.files.listing import FileEntry
@@ -38,6 +38,13 @@ class FileRange:
     path: str
     start: int
     end: int
+    listed_size: int = field(default=0, compare=False)
+    """How long the whole file was when it was listed, if that is known."""
+
+    @property
+    def file_size(self) -> int:
+        """How long the file was, at least."""
+        return max(self.listed_size, self.end)
 
 
 def compression_of(path: str) -> str | None:
@@ -55,7 +62,11 @@ def split(files: Sequence[FileEntry], target: int = TARGET) -> list[FileRange]:
     for file in files:
         parts = 1 if compression_of(file.path) else -(-file.size // target)
         cuts = [file.size * part // parts for part in range(parts + 1)] if parts else []
-        ranges += [FileRange(file.path, start, end) for start, end in pairwise(cuts) if start < end]
+        ranges += [
+            FileRange(file.path, start, end, file.size)
+            for start, end in pairwise(cuts)
+            if start < end
+        ]
     return ranges
 
 

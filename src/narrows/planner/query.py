@@ -10,11 +10,13 @@ from narrows.catalog.objects import Pipeline, Sink
 from narrows.catalog.options import TAKES_ROWS
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain.plan import Plan
+from narrows.files.overlap import overlap
 from narrows.formats.encoder import encoder_spec
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
 from narrows.logical.required import required
 from narrows.logical.streaming import check_streaming
+from narrows.logical.walk import sources_of
 from narrows.notices import Notice
 from narrows.optimizer.rules.covering_projection import projection_notices
 from narrows.optimizer.runner import run_rules
@@ -84,6 +86,7 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: Catalog) -> Node:
     _refuse_duplicate_names(built.plan, pipeline)
     for name in pipeline.sinks:
         _refuse_what_it_cannot_write(built.plan, pipeline, catalog.sink(name))
+        _refuse_reading_its_output(built.plan, pipeline, catalog.sink(name))
     sinks = [DataSink(child=built.plan, sink=catalog.sink(name)) for name in pipeline.sinks]
     return sinks[0] if len(sinks) == 1 else Tail(sinks=tuple(sinks))
 
@@ -96,6 +99,24 @@ def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> 
     if reason is not None:
         message = f"sink `{sink.name}` cannot write this: {reason}"
         raise NarrowsError(Problem(Code.WRONG_TYPE, message, pipeline.query.span))
+
+
+def _refuse_reading_its_output(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
+    """Every row that it wrote would come back to it, for ever."""
+    if sink.connector != "file":
+        return
+    written = str(sink.options["path"])
+    for source in (node.source for node in sources_of(plan)):
+        if source.connector == "file" and overlap(read := str(source.options["path"]), written):
+            raise NarrowsError(
+                Problem(
+                    Code.READS_ITS_OUTPUT,
+                    f"pipeline `{pipeline.name}` would read what it writes: {source.kind.value}"
+                    f" `{source.name}` reads `{read}`, sink `{sink.name}` writes to `{written}`",
+                    pipeline.query.span,
+                    f"let `{sink.name}` write to a folder in which `{source.name}` does not look",
+                )
+            )
 
 
 def _refuse_duplicate_names(plan: Node, pipeline: Pipeline) -> None:

@@ -3,6 +3,7 @@
 For every file range there is at most one NDJSON file, named after the range and published when the
 range has been read to its end. Reading the range again - a retry, a restart, another pipeline -
 writes the same file with the same contents, because what is bad does not depend on the projection.
+A file that is lost has one more such file, for all of it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import IO, Any, Self
 import pyarrow as pa
 
 from narrows.files.atomic import write_atomically
+from narrows.files.faults import shown
 from narrows.files.lines import FileLines
 from narrows.files.ranges import FileRange
 from narrows.formats.decoder import BadPayload
@@ -34,7 +36,7 @@ class DeadLetters:
 
     def __init__(self, spec: ReadSpec, read: FileRange) -> None:
         self._spec = spec
-        self._path = read.path
+        self._path = shown(read.path)
         self._folder = Path(spec.dead_letters) if spec.dead_letters else None
         self._name = f"{range_name(read)}.ndjson"
         self._file: IO[str] | None = None
@@ -115,7 +117,7 @@ def _payload(payload: bytes) -> dict[str, str]:
 def range_name(read: FileRange) -> str:
     """The same name for the same range, whoever reads it."""
     text = f"{read.path}:{read.start}:{read.end}"
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:24]
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:

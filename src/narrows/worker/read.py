@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.files.lines import BLOCK_BYTES, DamagedFileError, FileLines, read_blocks
+from narrows.files.faults import DamagedFileError, LostFileError
+from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
 from narrows.files.ranges import FileRange, compression_of
+from narrows.files.remains import remains_of
 from narrows.formats.decoder import (
     BadPayload,
     Decoded,
@@ -78,11 +80,31 @@ def read_partition(
                 # One letter for all that is lost, and on to the next file.
                 dead_letters.add(None, [BadPayload(counts.payload_bytes, damage.reason)])
                 counts.add_bad()
+            except LostFileError as lost:
+                if spec.on_missing == "fail":
+                    raise
+                _lose(spec, read, lost, total)
             if waiting.rows:
                 yield waiting.take()
         counts.save(spec.statistics, read)
         if total is not None:
             total.merge(counts)
+
+
+def _lose(spec: ReadSpec, read: FileRange, lost: LostFileError, total: ReadCounts | None) -> None:
+    """One letter and one count for a lost file, however many of its ranges find it so.
+
+    All of them write the same, under the name of the file's empty range, which nobody reads. Not
+    only one of them may, for the file may have gone when others had been read already. (Where
+    counts are not kept by name, that of the range in which the loss begins has to do.)
+    """
+    whole, counts = FileRange(read.path, 0, 0), ReadCounts()
+    with DeadLetters(spec, whole) as dead_letters:
+        dead_letters.add(None, [BadPayload(lost.kept, lost.reason)])
+    counts.add_bad()
+    counts.save(spec.statistics, whole)
+    if total is not None and read.start <= lost.kept < read.end:
+        total.merge(counts)
 
 
 class _Waiting:
@@ -110,6 +132,17 @@ class _Waiting:
 
 
 def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
+    has_lines = spec.format != "parquet" and compression_of(read.path) is None
+    there, lost = remains_of(read, has_lines=has_lines)
+    try:
+        yield from _read_parts(spec, there)
+    except DamagedFileError as damage:
+        raise (lost or damage) from damage  # it is damaged because the end of it is lost
+    if lost is not None:
+        raise lost
+
+
+def _read_parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
     if spec.format == "parquet":
         from narrows.formats.parquet.reader import read_row_groups
 

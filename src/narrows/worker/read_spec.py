@@ -53,6 +53,11 @@ class ReadSpec:
     def path(self) -> str:
         return str(self.options["path"])
 
+    @property
+    def on_missing(self) -> str:
+        """What becomes of a file that is gone, or shorter than it was: `dead_letter`, `fail`."""
+        return str(self.options.get("on_missing", "dead_letter"))
+
     def limit(self, option: str) -> int | None:
         value = self.options.get(option)
         return value if isinstance(value, int) else None

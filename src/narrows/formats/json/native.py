@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from narrows.arrow.batches import batch_of
-from narrows.files.lines import read_blocks, shrunk, unreadable
+from narrows.files.faults import shrunk, unreadable
+from narrows.files.lines import read_blocks
 from narrows.files.ranges import FileRange
 from narrows.formats.decoder import BadPayload, Decoded, DecodedLines, Pieces
 from narrows.formats.json.decoder import JsonDecoder

@@ -11,6 +11,7 @@ be about as long as a row group: `RANGE_BYTES`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
@@ -23,7 +24,7 @@ from narrows.arrow.batches import batch_of
 from narrows.arrow.names import places_by_name
 from narrows.arrow.nested import Projector, part_of
 from narrows.demand import ALL, NOTHING, Demand, Items, Keys
-from narrows.files.lines import damaged_or_unreadable
+from narrows.files.faults import damaged_or_unreadable, shown
 from narrows.files.ranges import FileRange
 from narrows.formats.decoder import Decoded
 from narrows.formats.parquet.row_group_bounds import bounds_of, may_hold
@@ -75,7 +76,7 @@ def read_row_groups(
             rows = max(metadata.num_rows, 1)
             at_once = max(1, min(batch_rows, batch_bytes * rows // max(weight, 1)))
             for batch in _batches(file, group, leaves, at_once):
-                projector = Projector(batch, projection, file_range.path)
+                projector = Projector(batch, projection, shown(file_range.path))
                 made = batch_of(projection, projector.columns(), batch.num_rows)
                 decoded = Decoded(made, mistyped=projector.mistyped)
                 yield RowGroupBatch(decoded, size * batch.num_rows // rows)
@@ -108,12 +109,16 @@ def _batches(
 @contextmanager
 def _opened(path: str) -> Iterator[pyarrow.parquet.ParquetFile]:
     try:
-        with pyarrow.parquet.ParquetFile(
-            path,
-            pre_buffer=False,
-            buffer_size=_BUFFER,  # or it would hold all of a row group's demanded columns at once
-            coerce_int96_timestamp_unit="us",
-        ) as file:
+        # Opened by us, for Arrow takes no name that is not UTF-8 but in bytes.
+        with (
+            pa.OSFile(os.fsencode(path), "rb") as opened,
+            pyarrow.parquet.ParquetFile(
+                opened,
+                pre_buffer=False,
+                buffer_size=_BUFFER,  # or it would hold all of a group's demanded columns at once
+                coerce_int96_timestamp_unit="us",
+            ) as file,
+        ):
             yield file
     except (OSError, pa.ArrowException) as error:
         raise damaged_or_unreadable(path, error) from error
