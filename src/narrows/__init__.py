@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
-    from narrows.catalog.catalog import Catalog
     from narrows.errors import NarrowsError
     from narrows.explain.plan import Plan
     from narrows.notices import Notice
+    from narrows.planner.catalog import Catalog
     from narrows.planner.query import plan
     from narrows.spark.session import Session, connect
 
 _HOMES = {
-    "Catalog": "narrows.catalog.catalog",
+    "Catalog": "narrows.planner.catalog",
     "NarrowsError": "narrows.errors",
     "Notice": "narrows.notices",
     "Plan": "narrows.explain.plan",

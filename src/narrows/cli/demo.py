@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from narrows.catalog.catalog import Catalog
 from narrows.cli.demo_data import write_broken, write_vehicles
 from narrows.cli.progress import leaves, megabytes
 from narrows.cli.tables import cell
+from narrows.planner.catalog import Catalog
 from narrows.spark.run.run import PipelineRun, read_rows
 from narrows.spark.session import Session, connect
 from narrows.state.folder import StateFolder

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from narrows import __version__
-from narrows.catalog.catalog import Catalog
 from narrows.catalog.describe import Rows
 from narrows.cli.shown import shown, shown_error, shown_json, shown_lines
 from narrows.errors import Code, NarrowsError, fail
@@ -23,6 +22,7 @@ from narrows.explain.json import explain_dict
 from narrows.explain.mermaid import flow_chart
 from narrows.explain.plan import Plan
 from narrows.formats.kernel import chosen_kernel
+from narrows.planner.catalog import Catalog
 from narrows.planner.query import plan
 from narrows.sql.statements import ExplainMode
 

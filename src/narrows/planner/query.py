@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.catalog.options import TAKES_ROWS
+from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain.plan import Plan
 from narrows.files.overlap import overlap
@@ -27,20 +27,17 @@ from narrows.schema import Field, Struct
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import Query
 
-if TYPE_CHECKING:
-    from narrows.catalog.catalog import Catalog
-
 Check = Callable[[Node, Node, str], None]
 
 
-def plan(sql: str, catalog: Catalog, *, pruning: bool = True) -> Plan:
+def plan(sql: str, catalog: ObjectStore, *, pruning: bool = True) -> Plan:
     """Plans a single query. `pruning=False` decodes everything, for comparison."""
     return plan_query(parse_query(sql), catalog, pruning=pruning)
 
 
 def plan_query(
     query: Query,
-    catalog: Catalog,
+    catalog: ObjectStore,
     *,
     pruning: bool = True,
     check: Check | None = None,
@@ -82,7 +79,7 @@ def _checked_for_streams(plan: Plan) -> Plan:
     return replace(plan, notices=(*plan.notices, *check_streaming(plan.logical)))
 
 
-def _with_sinks(built: Built, pipeline: Pipeline, catalog: Catalog) -> Node:
+def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
     _refuse_duplicate_names(built.plan, pipeline)
     for name in pipeline.sinks:
         _refuse_what_it_cannot_write(built.plan, pipeline, catalog.sink(name))

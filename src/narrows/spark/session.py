@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.catalog.catalog import Answer, Catalog
 from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
@@ -19,6 +18,7 @@ from narrows.files.listing import FileEntry, list_files
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalSharedStream
+from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan_query
 from narrows.schema import Struct, quoted
 from narrows.shared.info import SharedStreamInfo, shared_stream_info

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from narrows.catalog.catalog import Catalog
 from narrows.errors import Code, NarrowsError
 from narrows.files.overlap import overlap
+from narrows.planner.catalog import Catalog
 
 SAME = [
     ("data", "data"),

@@ -1,35 +1,25 @@
-"""The catalog: streams, tables, sinks and pipelines by name, and the statements that change it.
+"""The catalog: what has been declared, and the statements that declare and show it.
 
-Names have no case, like everywhere in Spark SQL. A pipeline is planned when it is created, so what
-is in a catalog can be planned.
+A pipeline is planned when it is created, so what is in a catalog can be planned.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from sqlglot import exp
-
+from narrows.catalog.declare import declared_sink, declared_source
 from narrows.catalog.describe import Rows, describe, show
-from narrows.catalog.objects import Pipeline, Sink, Source
-from narrows.catalog.options import (
-    FORMATS,
-    SINK_OPTIONS,
-    STREAM_OPTIONS,
-    TABLE_OPTIONS,
-    check_options,
-)
-from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.catalog.objects import Pipeline, Source
+from narrows.catalog.store import CatalogObject, ObjectStore, find_named
+from narrows.errors import Code, NarrowsError, did_you_mean, fail, listed
 from narrows.explain.plan import Plan
 from narrows.expressions.function import Function
 from narrows.files.names import check_name
-from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.planner.query import plan_query
 from narrows.planner.rules import settings
-from narrows.schema import BIGINT, TIMESTAMP, Struct
 from narrows.sql.parse import parse
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -41,7 +31,6 @@ from narrows.sql.statements import (
     Drop,
     Explain,
     ObjectKind,
-    Options,
     Set,
     Show,
     Statement,
@@ -50,26 +39,19 @@ from narrows.sql.statements import (
 Answer = Rows | str | None
 """What a statement answers: rows, the text of an EXPLAIN, or nothing."""
 
-CatalogObject = Source | Sink | Pipeline
-Found = TypeVar("Found", bound=CatalogObject)
 Declared = TypeVar("Declared", bound=CatalogObject)
 DeclareStatement = TypeVar("DeclareStatement", bound=Create)
 
 _RULE_SETTING = "narrows.rule."
 
 
-class Catalog:
+class Catalog(ObjectStore):
     """Everything that has been declared. Planning needs nothing else: no Spark, no JVM."""
 
     def __init__(self) -> None:
-        self._sources: dict[str, Source] = {}
-        self._sinks: dict[str, Sink] = {}
-        self._pipelines: dict[str, Pipeline] = {}
+        super().__init__()
         self._planned: dict[str, tuple[Pipeline, Plan]] = {}
         """Plans that were made when pipelines were declared."""
-        self.functions = FunctionRegistry(parent=builtin_functions())
-        self.disabled_rules: frozenset[str] = frozenset()
-        """Rules that were switched off: `SET narrows.rule.<name> = off`."""
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -94,15 +76,15 @@ class Catalog:
             self._planned.clear()
         match statement:
             case CreateSource():
-                self._declare(statement, self._sources, self._source)
+                self._declare(statement, self._sources, declared_source)
             case CreateSink():
-                self._declare(statement, self._sinks, self._sink)
+                self._declare(statement, self._sinks, declared_sink)
             case CreatePipeline():
                 self._declare(statement, self._pipelines, self._pipeline)
             case Drop():
                 self._drop(statement)
             case Show(kind=kind):
-                return show(self._of_kind(kind).values(), kind)
+                return show(self.of_kind(kind).values(), kind)
             case Describe():
                 return describe(self.described(statement))
             case Explain():
@@ -126,30 +108,8 @@ class Catalog:
         )
 
     def add_source(self, source: Source) -> None:
-        """Declares a source that no statement can: a data frame of the user's."""
-        check_name(source.name)
         self._planned.clear()
-        self._sources[source.name.casefold()] = source
-
-    # --- look-up ----------------------------------------------------------------------------------
-
-    @property
-    def pipelines(self) -> list[Pipeline]:
-        return list(self._pipelines.values())
-
-    @property
-    def sources(self) -> list[Source]:
-        return list(self._sources.values())
-
-    def find_source(self, name: Name) -> Source:
-        """A stream or table by name."""
-        return _find(self._sources, "stream or table", name)
-
-    def sink(self, name: str, span: Span | None = None) -> Sink:
-        return _find(self._sinks, "sink", Name(name, span))
-
-    def pipeline(self, name: str, span: Span | None = None) -> Pipeline:
-        return _find(self._pipelines, "pipeline", Name(name, span))
+        super().add_source(source)
 
     def plan_pipeline(self, name: str, *, pruning: bool = True) -> Plan:
         """The plan of a pipeline, down to its sinks."""
@@ -159,22 +119,6 @@ class Catalog:
         if pruning and planned is pipeline and plan is not None:
             return plan
         return plan_query(pipeline.query, self, pipeline=pipeline, pruning=pruning)
-
-    def summary(self) -> str:
-        """`2 streams, 1 table, 3 sinks, 3 pipelines`."""
-        counts = [(len(self._of_kind(kind)), kind.value) for kind in ObjectKind]
-        texts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
-        return ", ".join(texts) or "nothing declared"
-
-    def _of_kind(self, kind: ObjectKind) -> Mapping[str, CatalogObject]:
-        match kind:
-            case ObjectKind.STREAM | ObjectKind.TABLE:
-                bounded = kind is ObjectKind.TABLE
-                return {key: s for key, s in self._sources.items() if s.bounded == bounded}
-            case ObjectKind.SINK:
-                return self._sinks
-            case ObjectKind.PIPELINE:
-                return self._pipelines
 
     # --- CREATE -----------------------------------------------------------------------------------
 
@@ -206,7 +150,7 @@ class Catalog:
         before = objects[key]
         objects[key] = made
         try:
-            for pipeline in self._users_of(before):
+            for pipeline in self.users_of(before):
                 plan_query(pipeline.query, self, pipeline=pipeline)
         except NarrowsError as error:
             objects[key] = before
@@ -216,51 +160,6 @@ class Catalog:
                 f" {error.problems[0].message}",
                 hint=f"drop it first: `DROP PIPELINE {pipeline.name}`",
             ) from None
-
-    def _source(self, statement: CreateSource) -> Source:
-        bounded = statement.kind is ObjectKind.TABLE
-        common = TABLE_OPTIONS if bounded else STREAM_OPTIONS
-        owner = Name(statement.name, statement.name_span)
-        checked = check_options(statement.options, common, sink=False, owner=owner)
-        problem = FORMATS[checked.format].check_schema(statement.schema)
-        if problem is not None:
-            raise fail(Code.WRONG_TYPE, problem, statement.name_span)
-        values = dict(checked.values)
-        if "eventtime" in values:
-            values["eventtime"] = _event_time(statement.options, statement.schema)
-        for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
-            if option in values and "eventtime" not in values:
-                raise fail(
-                    Code.INVALID_OPTION,
-                    f"{what} needs an event time",
-                    statement.options[option].key_span,
-                    "add `eventtime = '...'`, the column that says when a row happened",
-                )
-        if "start_at" in values and values.get("shared") is not True:
-            raise fail(
-                Code.INVALID_OPTION,
-                "only a shared stream has a place where its pipelines begin",
-                statement.options["start_at"].key_span,
-                "add `shared = true`; a regular stream begins with the first file",
-            )
-        return Source(
-            name=statement.name,
-            schema=statement.schema,
-            bounded=bounded,
-            connector=checked.connector,
-            format=checked.format,
-            options=values,
-        )
-
-    def _sink(self, statement: CreateSink) -> Sink:
-        owner = Name(statement.name, statement.name_span)
-        checked = check_options(statement.options, SINK_OPTIONS, sink=True, owner=owner)
-        return Sink(
-            name=statement.name,
-            connector=checked.connector,
-            format=checked.format,
-            options=checked.values,
-        )
 
     def _pipeline(self, statement: CreatePipeline) -> Pipeline:
         sinks = tuple(self.sink(name, span).name for name, span in statement.sinks)
@@ -275,12 +174,12 @@ class Catalog:
     # --- DROP, DESCRIBE, EXPLAIN ------------------------------------------------------------------
 
     def _drop(self, statement: Drop) -> None:
-        objects = self._of_kind(statement.kind)
+        objects = self.of_kind(statement.kind)
         key = statement.name.casefold()
         if key not in objects and statement.if_exists:
             return
         name = Name(statement.name, statement.name_span)
-        users = self._users_of(_find(objects, statement.kind.value, name))
+        users = self.users_of(find_named(objects, statement.kind.value, name))
         if users:
             raise fail(
                 Code.OBJECT_IN_USE,
@@ -296,25 +195,6 @@ class Catalog:
                 del self._sinks[key]
             case ObjectKind.PIPELINE:
                 del self._pipelines[key]
-
-    def _users_of(self, used: CatalogObject) -> list[Pipeline]:
-        return [p for p in self._pipelines.values() if self._uses(p, used)]
-
-    def _uses(self, pipeline: Pipeline, used: CatalogObject) -> bool:
-        if isinstance(used, Sink):
-            return used.name.casefold() in (sink.casefold() for sink in pipeline.sinks)
-        if isinstance(used, Source):
-            tables = pipeline.query.tree.find_all(exp.Table)
-            return any(table.name.casefold() == used.name.casefold() for table in tables)
-        return False
-
-    def described(self, statement: Describe) -> CatalogObject:
-        """What a DESCRIBE means."""
-        name = Name(statement.name, statement.name_span)
-        if statement.kind is not None:
-            return _find(self._of_kind(statement.kind), statement.kind.value, name)
-        everything: dict[str, CatalogObject] = {**self._pipelines, **self._sinks, **self._sources}
-        return _find(everything, "stream, table, sink or pipeline", name)
 
     def _set(self, statement: Set) -> None:
         rules = {f"{_RULE_SETTING}{name}": rule for name, rule in settings().items()}
@@ -348,42 +228,3 @@ class Catalog:
             statement.shared_stream[1],
             "use EXPLAIN PIPELINE to see what one pipeline needs of the stream",
         )
-
-
-def _find(objects: Mapping[str, Found], what: str, name: Name) -> Found:
-    found = objects.get(name.text.casefold())
-    if found is not None:
-        return found
-    known = [known.name for known in objects.values()]
-    hint = did_you_mean(name.text, known) or (f"there are {listed(known)}" if known else None)
-    source = Code.UNKNOWN_SOURCE if what == "stream or table" else Code.UNKNOWN_OBJECT
-    raise fail(source, f"no {what} is called `{name.text}`", name.span, hint)
-
-
-def _event_time(options: Options, schema: Struct) -> str:
-    """The event-time column by its exact name."""
-    option = options["eventtime"]
-    found = schema.find(str(option.value))
-    if len(found) != 1:
-        raise fail(
-            Code.INVALID_OPTION,
-            f"the event-time column `{option.value}` is not in the schema",
-            option.value_span,
-            did_you_mean(str(option.value), schema.names),
-        )
-    column = schema.fields[found[0]]
-    if column.type not in (TIMESTAMP, BIGINT):
-        raise fail(
-            Code.INVALID_OPTION,
-            f"the event-time column `{column.name}` is {column.type.sql()}",
-            option.value_span,
-            "it must be TIMESTAMP, or BIGINT for an epoch",
-        )
-    if column.type == TIMESTAMP and "eventtime_unit" in options:
-        raise fail(
-            Code.INVALID_OPTION,
-            f"the event-time column `{column.name}` is TIMESTAMP, which counts no units",
-            options["eventtime_unit"].key_span,
-            "`eventtime_unit` is for BIGINT columns",
-        )
-    return column.name

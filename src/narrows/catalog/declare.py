@@ -1,0 +1,92 @@
+"""Streams, tables and sinks, from the statements that declare them."""
+
+from __future__ import annotations
+
+from narrows.catalog.objects import Sink, Source
+from narrows.catalog.options import (
+    FORMATS,
+    SINK_OPTIONS,
+    STREAM_OPTIONS,
+    TABLE_OPTIONS,
+    check_options,
+)
+from narrows.errors import Code, did_you_mean, fail
+from narrows.schema import BIGINT, TIMESTAMP, Struct
+from narrows.sql.scope import Name
+from narrows.sql.statements import CreateSink, CreateSource, ObjectKind, Options
+
+
+def declared_source(statement: CreateSource) -> Source:
+    bounded = statement.kind is ObjectKind.TABLE
+    common = TABLE_OPTIONS if bounded else STREAM_OPTIONS
+    owner = Name(statement.name, statement.name_span)
+    checked = check_options(statement.options, common, sink=False, owner=owner)
+    problem = FORMATS[checked.format].check_schema(statement.schema)
+    if problem is not None:
+        raise fail(Code.WRONG_TYPE, problem, statement.name_span)
+    values = dict(checked.values)
+    if "eventtime" in values:
+        values["eventtime"] = _event_time(statement.options, statement.schema)
+    for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
+        if option in values and "eventtime" not in values:
+            raise fail(
+                Code.INVALID_OPTION,
+                f"{what} needs an event time",
+                statement.options[option].key_span,
+                "add `eventtime = '...'`, the column that says when a row happened",
+            )
+    if "start_at" in values and values.get("shared") is not True:
+        raise fail(
+            Code.INVALID_OPTION,
+            "only a shared stream has a place where its pipelines begin",
+            statement.options["start_at"].key_span,
+            "add `shared = true`; a regular stream begins with the first file",
+        )
+    return Source(
+        name=statement.name,
+        schema=statement.schema,
+        bounded=bounded,
+        connector=checked.connector,
+        format=checked.format,
+        options=values,
+    )
+
+
+def declared_sink(statement: CreateSink) -> Sink:
+    owner = Name(statement.name, statement.name_span)
+    checked = check_options(statement.options, SINK_OPTIONS, sink=True, owner=owner)
+    return Sink(
+        name=statement.name,
+        connector=checked.connector,
+        format=checked.format,
+        options=checked.values,
+    )
+
+
+def _event_time(options: Options, schema: Struct) -> str:
+    """The event-time column by its exact name."""
+    option = options["eventtime"]
+    found = schema.find(str(option.value))
+    if len(found) != 1:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{option.value}` is not in the schema",
+            option.value_span,
+            did_you_mean(str(option.value), schema.names),
+        )
+    column = schema.fields[found[0]]
+    if column.type not in (TIMESTAMP, BIGINT):
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{column.name}` is {column.type.sql()}",
+            option.value_span,
+            "it must be TIMESTAMP, or BIGINT for an epoch",
+        )
+    if column.type == TIMESTAMP and "eventtime_unit" in options:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{column.name}` is TIMESTAMP, which counts no units",
+            options["eventtime_unit"].key_span,
+            "`eventtime_unit` is for BIGINT columns",
+        )
+    return column.name

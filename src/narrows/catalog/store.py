@@ -1,0 +1,101 @@
+"""What has been declared, by name. It neither plans nor runs anything.
+
+Names have no case, like everywhere in Spark SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from sqlglot import exp
+
+from narrows.catalog.objects import Pipeline, Sink, Source
+from narrows.errors import Code, Span, did_you_mean, fail, listed
+from narrows.files.names import check_name
+from narrows.functions import FunctionRegistry, builtin_functions
+from narrows.sql.scope import Name
+from narrows.sql.statements import Describe, ObjectKind
+
+CatalogObject = Source | Sink | Pipeline
+Found = TypeVar("Found", bound=CatalogObject)
+
+
+class ObjectStore:
+    """Streams, tables, sinks and pipelines, and what a planner must know beside them."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source] = {}
+        self._sinks: dict[str, Sink] = {}
+        self._pipelines: dict[str, Pipeline] = {}
+        self.functions = FunctionRegistry(parent=builtin_functions())
+        self.disabled_rules: frozenset[str] = frozenset()
+        """Rules that were switched off: `SET narrows.rule.<name> = off`."""
+
+    def add_source(self, source: Source) -> None:
+        """Declares a source that no statement can: a data frame of the user's."""
+        check_name(source.name)
+        self._sources[source.name.casefold()] = source
+
+    @property
+    def pipelines(self) -> list[Pipeline]:
+        return list(self._pipelines.values())
+
+    @property
+    def sources(self) -> list[Source]:
+        return list(self._sources.values())
+
+    def find_source(self, name: Name) -> Source:
+        """A stream or table by name."""
+        return find_named(self._sources, "stream or table", name)
+
+    def sink(self, name: str, span: Span | None = None) -> Sink:
+        return find_named(self._sinks, "sink", Name(name, span))
+
+    def pipeline(self, name: str, span: Span | None = None) -> Pipeline:
+        return find_named(self._pipelines, "pipeline", Name(name, span))
+
+    def summary(self) -> str:
+        """`2 streams, 1 table, 3 sinks, 3 pipelines`."""
+        counts = [(len(self.of_kind(kind)), kind.value) for kind in ObjectKind]
+        texts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if count]
+        return ", ".join(texts) or "nothing declared"
+
+    def of_kind(self, kind: ObjectKind) -> Mapping[str, CatalogObject]:
+        match kind:
+            case ObjectKind.STREAM | ObjectKind.TABLE:
+                bounded = kind is ObjectKind.TABLE
+                return {key: s for key, s in self._sources.items() if s.bounded == bounded}
+            case ObjectKind.SINK:
+                return self._sinks
+            case ObjectKind.PIPELINE:
+                return self._pipelines
+
+    def users_of(self, used: CatalogObject) -> list[Pipeline]:
+        return [p for p in self._pipelines.values() if self._uses(p, used)]
+
+    def _uses(self, pipeline: Pipeline, used: CatalogObject) -> bool:
+        if isinstance(used, Sink):
+            return used.name.casefold() in (sink.casefold() for sink in pipeline.sinks)
+        if isinstance(used, Source):
+            tables = pipeline.query.tree.find_all(exp.Table)
+            return any(table.name.casefold() == used.name.casefold() for table in tables)
+        return False
+
+    def described(self, statement: Describe) -> CatalogObject:
+        """What a DESCRIBE means."""
+        name = Name(statement.name, statement.name_span)
+        if statement.kind is not None:
+            return find_named(self.of_kind(statement.kind), statement.kind.value, name)
+        everything: dict[str, CatalogObject] = {**self._pipelines, **self._sinks, **self._sources}
+        return find_named(everything, "stream, table, sink or pipeline", name)
+
+
+def find_named(objects: Mapping[str, Found], what: str, name: Name) -> Found:
+    found = objects.get(name.text.casefold())
+    if found is not None:
+        return found
+    known = [known.name for known in objects.values()]
+    hint = did_you_mean(name.text, known) or (f"there are {listed(known)}" if known else None)
+    source = Code.UNKNOWN_SOURCE if what == "stream or table" else Code.UNKNOWN_OBJECT
+    raise fail(source, f"no {what} is called `{name.text}`", name.span, hint)
