@@ -17,6 +17,7 @@ from pathlib import Path
 import wide_data
 from narrows.demand import ALL, NOTHING
 from narrows.formats.encoder import Values
+from narrows.formats.fragments import encode_fragments
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.encoder import JsonEncoder
 from narrows.formats.json.native import NativeJsonDecoder
@@ -25,7 +26,6 @@ from narrows.projection.columns import DecodeProjection
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import STRING, Field, Struct
 from narrows.sql.types import read_schema
-from narrows.worker.fragments import encode_fragments
 from wide_select import write
 
 ROUNDS = 3

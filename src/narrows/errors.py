@@ -45,6 +45,7 @@ class Code(StrEnum):
     INVALID_OPTION = "invalid_option"
     UNKNOWN_CONNECTOR = "unknown_connector"
     UNKNOWN_FORMAT = "unknown_format"
+    BROKEN_PACKAGE = "broken_package"
     READS_ITS_OUTPUT = "reads_its_output"
     UNREADABLE_FILE = "unreadable_file"
     STATE_IN_USE = "state_in_use"

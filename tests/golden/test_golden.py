@@ -23,7 +23,7 @@ RULES = [rule_name(rule) for rule in (*LOGICAL_RULES, *PHYSICAL_RULES)]
 PLANNER = ("catalog", "explain", "logical", "optimizer", "physical", "sql", "planner.py")
 """What plans, below src/narrows; everything else raises errors when a plan runs."""
 
-NOT_FROM_SQL = frozenset({Code.UNREADABLE_FILE})
+NOT_FROM_SQL = frozenset({Code.UNREADABLE_FILE, Code.BROKEN_PACKAGE})
 """Codes that no SQL text can raise."""
 
 

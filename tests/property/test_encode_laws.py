@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from narrows.demand import ALL
-from narrows.formats.decoder import decoder_for
-from narrows.formats.encoder import Encoded, Rows, Values, encoder_spec
+from narrows.formats.base import find_format
+from narrows.formats.encoder import Encoded, Rows, Values
 from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.fragments import Fragment, FragmentField
@@ -50,7 +50,7 @@ def cases(draw: Draw) -> tuple[Struct, list[bytes], list[bool], dict[str, object
 
 def written(rows: Rows, options: dict[str, object]) -> bytes:
     file = io.BytesIO()
-    payload = encoder_spec("json").make(options).open(file)
+    payload = find_format("json").encoder(options).open(file)
     payload.add(rows)
     payload.close()
     return file.getvalue()
@@ -62,9 +62,8 @@ def test_a_delayed_column_is_written_as_a_computed_one(
     case: tuple[Struct, list[bytes], list[bool], dict[str, object]],
 ) -> None:
     schema, documents, delayed, options = case
-    columns = (
-        decoder_for("json").decode_with_projection(documents, DecodeProjection(schema, ALL)).batch
-    )
+    everything = DecodeProjection(schema, ALL)
+    columns = find_format("json").decoder({}).decode_with_projection(documents, everything).batch
     plain = [Values(f.name, c) for f, c in zip(schema, columns.columns, strict=True)]
     if not plain:
         return
@@ -75,8 +74,8 @@ def test_a_delayed_column_is_written_as_a_computed_one(
         if name in names
     }
     projection = DecodeProjection(schema, ALL, fragments=tuple(fragments.values()))
-    decoded = decoder_for("json").decode_with_projection(documents, projection).batch
-    encoder = encoder_spec("json").make(options)
+    decoded = find_format("json").decoder({}).decode_with_projection(documents, projection).batch
+    encoder = find_format("json").encoder(options)
     texts = {
         fragment.fields[0].name: encoder.fragment(fragment, [decoded.column(p) for p in places])
         for fragment, places in zip(projection.fragments, projection.encoded, strict=True)

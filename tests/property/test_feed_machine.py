@@ -13,7 +13,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from narrows.connectors.file.file_log import FileLog
 from narrows.demand import NOTHING
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import BIGINT, Field, Struct
@@ -21,6 +20,7 @@ from narrows.spark.streaming.checkpoint import check_markers
 from narrows.spark.streaming.feed import Feed
 from narrows.worker.read_spec import ReadSpec
 from support.fake_checkpoint import FakeQuery
+from support.file_log import FileLog
 
 WEEK = 7 * 24 * 3600
 
@@ -43,17 +43,18 @@ class FeedMachine(RuleBasedStateMachine):
     def spec(self) -> ReadSpec:
         return ReadSpec(
             source="s",
+            connector="file",
             format="json",
             projection=DecodeProjection(Struct((Field("a", BIGINT),)), NOTHING),
             names=(),
             options={"path": str(self.folder / "in"), "max_files_per_trigger": 2},
-            file_log=str(self.folder / "state" / "files" / "p [x]" / "0"),
+            entry_log=str(self.folder / "state" / "files" / "p [x]" / "0"),
         )
 
     def start(self) -> None:
         self.feed = Feed(self.spec, self.folder / "state" / "checkpoint")
-        turns = Path(str(self.spec.file_log)) / "turns"
-        self.query = FakeQuery(self.folder / "state" / "checkpoint", turns)
+        markers = Path(str(self.spec.entry_log)) / "markers"
+        self.query = FakeQuery(self.folder / "state" / "checkpoint", markers)
         self.batch = None
 
     @rule(count=st.integers(1, 5))
@@ -78,8 +79,8 @@ class FeedMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.batch = self.query.begin_batch()
         if self.batch is not None:
-            check_markers(self.folder / "state" / "checkpoint", self.turns, self.batch)
-            log = FileLog(str(self.spec.file_log))
+            check_markers(self.folder / "state" / "checkpoint", self.markers, self.batch)
+            log = FileLog(Path(str(self.spec.entry_log)))
             self.rows[self.batch] = [
                 file.path for entry in self.query.entries(self.batch) for file in log.entry(entry)
             ]
@@ -109,8 +110,8 @@ class FeedMachine(RuleBasedStateMachine):
         self.start()
 
     @property
-    def turns(self) -> Path:
-        return Path(str(self.spec.file_log)) / "turns"
+    def markers(self) -> Path:
+        return Path(str(self.spec.entry_log)) / "markers"
 
     @invariant()
     def never_far_ahead_of_what_is_read(self) -> None:
@@ -130,7 +131,7 @@ class FeedMachine(RuleBasedStateMachine):
                 break
         assert sum(len(files) for files in self.rows.values()) == self.put_files
         self.look()
-        assert len(list(self.turns.glob("*.turn"))) == 0, "what was read is not kept"
+        assert len(list(self.markers.glob("*.marker"))) == 0, "what was read is not kept"
 
 
 TestFeed = FeedMachine.TestCase

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from narrows.connectors.file.file_log import FileLog
 from narrows.files.atomic import is_temporary
 from narrows.files.listing import FileEntry
+from support.file_log import FileLog
 
 
 @pytest.fixture(autouse=True, scope="module")

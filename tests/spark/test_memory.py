@@ -15,7 +15,7 @@ import resource, sys
 from narrows.projection.columns import DecodeProjection
 from narrows.demand import ALL, fields, items
 from narrows.files.ranges import FileRange
-from narrows.worker.read import read_partition
+from support.reading import read_ranges
 from narrows.worker.read_spec import ReadSpec
 from narrows.sql.types import read_schema
 import os
@@ -23,9 +23,9 @@ import os
 path, memory = sys.argv[1], lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 schema = read_schema("id BIGINT, text STRING, items ARRAY<STRUCT<x: BIGINT, y: STRING>>")
 demand = fields({"id": ALL, "text": ALL, "items": items({0: fields({"x": ALL})})})
-spec = ReadSpec("s", "json", DecodeProjection(schema, demand), ("c0", "c1", "c2"))
+spec = ReadSpec("s", "file", "json", DecodeProjection(schema, demand), ("c0", "c1", "c2"))
 before = memory()
-rows = sum(b.num_rows for b in read_partition(spec, [FileRange(path, 0, os.path.getsize(path))]))
+rows = sum(b.num_rows for b in read_ranges(spec, [FileRange(path, 0, os.path.getsize(path))]))
 print(rows, int(memory() - before))
 """
 

@@ -114,7 +114,7 @@ def test_drop_and_fail(bench: Bench) -> None:
     assert bench.dead() == []
     bench.session.state.reset("p")
     bench.reconnect(options=", on_error = 'fail'")
-    with pytest.raises(narrows.NarrowsError, match=r"a\.json, byte"):
+    with pytest.raises(narrows.NarrowsError, match=r"a\.json, offset"):
         bench.run()
 
 

@@ -19,9 +19,9 @@ from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
 from narrows.worker.counts import total_counts
 from narrows.worker.dead_letters import BadPayloadError, read_dead_letters
-from narrows.worker.read import read_partition
 from narrows.worker.read_spec import ReadSpec
 from support.kernels import needs_native, use_kernel
+from support.reading import read_ranges
 
 SCHEMA = read_schema("a BIGINT, s STRING, t TIMESTAMP")
 LINES = (
@@ -43,7 +43,7 @@ BAD = [
 
 
 def read(spec: ReadSpec, ranges: list[FileRange]) -> list[dict[str, object]]:
-    batches = list(read_partition(spec, ranges))
+    batches = list(read_ranges(spec, ranges))
     return pa.Table.from_batches(batches).to_pylist() if batches else []
 
 
@@ -86,7 +86,7 @@ def test_kernels_read_large_files_alike(tmp_path: Path, monkeypatch: pytest.Monk
             file.write(json.dumps(row).encode() + b"\n")
             if number % 10_000 == 5_000:
                 file.write(b'{"s": "' + b"y" * 1_500_000 + b'"}\nbad\n\n')
-    spec = ReadSpec("s", "json", DecodeProjection(SCHEMA, ALL), ("a", "s", "t"))
+    spec = ReadSpec("s", "file", "json", DecodeProjection(SCHEMA, ALL), ("a", "s", "t"))
     ranges = split(list_files(str(tmp_path)))
     use_kernel(monkeypatch, NATIVE)
     native = read(spec, ranges)

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.connectors.file.file_log import FileLog
 from narrows.spark.shared import group
 from narrows.worker.dead_letters import read_dead_letters
+from support.file_log import FileLog
 
 SCHEMA = (
     "a BIGINT, c STRING, d DOUBLE, b STRUCT<k: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>"
@@ -223,7 +223,7 @@ def test_joins_and_leaves_while_rows_flow(bench: Bench) -> None:
     assert sorted(row["a"] for row in bench.output("base")) == list(range(bench.written))
     for name, run in runs:
         shared = run.progress[name]["shared"]["s"]
-        entries = FileLog(bench.folder / "state" / "shared" / "s" / "files").entries(
+        entries = FileLog(bench.folder / "state" / "shared" / "s" / "entries").entries(
             after=shared["first"] - 1, upto=shared["position"]
         )
         lines = [line for entry in entries for line in Path(entry.path).read_text().splitlines()]
@@ -325,6 +325,6 @@ def test_bad_payloads_and_missing_segments(bench: Bench) -> None:
     bench.session = bench.connect(", on_error = 'fail'")
     bench.pipeline("p", "SELECT a FROM s")
     (bench.folder / "in" / "1.json").write_text('{"a": 1}\n{"a": \n')
-    with pytest.raises(narrows.NarrowsError, match=r"1\.json, byte 9"):
+    with pytest.raises(narrows.NarrowsError, match=r"1\.json, offset 9"):
         bench.once("p")
     assert len(bench.output("p")) == 2

@@ -7,7 +7,8 @@ from typing import Any
 
 from narrows.arrow.types import arrow_type
 from narrows.demand import ALL, Demand
-from narrows.formats.decoder import Decoded, decoder_for
+from narrows.formats.base import find_format
+from narrows.formats.decoder import Decoded
 from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
 
@@ -19,7 +20,7 @@ def decode(schema: str, demand: Demand, *payloads: bytes | str | Any) -> Decoded
         p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else json.dumps(p).encode()
         for p in payloads
     ]
-    decoded = decoder_for("json").decode_with_projection(written, projection)
+    decoded = find_format("json").decoder({}).decode_with_projection(written, projection)
     for column, array in zip(projection.columns, decoded.batch.columns, strict=True):
         assert array.type == arrow_type(column.dtype), column
         array.validate(full=True)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from narrows.demand import NOTHING
 from narrows.formats.decoder import Decoded
 from narrows.formats.encoder import Encoded, Values
+from narrows.formats.fragments import encode_fragments
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.encoder import JsonEncoder
 from narrows.formats.json.native import NativeJsonDecoder
@@ -24,7 +25,6 @@ from narrows.formats.json.native_encoder import NativeJsonEncoder
 from narrows.projection.columns import DecodeProjection, Key, Path
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import BIGINT, STRING, Array, DataType, Map, Struct
-from narrows.worker.fragments import encode_fragments
 from support.json_documents import make_json_struct, plain
 from support.kernels import lines_of, make_payload, make_row_demand
 from support.strategies import KEYS, Choose

@@ -58,7 +58,7 @@ class FakeQuery:
 
     def _oldest_new(self) -> Path | None:
         known = {Path(str(line["path"])).name for line in self._taken}
-        markers = [path for path in self._folder.glob("*.turn") if path.name not in known]
+        markers = [path for path in self._folder.glob("*.marker") if path.name not in known]
         markers = [path for path in markers if _ms(path) >= self._purged]
         return min(markers, key=_ms, default=None)
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from narrows.catalog.check_options import check_options
+from narrows.catalog.declared import ConnectorSpec
 from narrows.catalog.objects import Sink, Source
-from narrows.catalog.options import (
-    FORMATS,
-    SINK_OPTIONS,
-    STREAM_OPTIONS,
-    TABLE_OPTIONS,
-    check_options,
-)
+from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
 from narrows.errors import Code, did_you_mean, fail
 from narrows.schema import BIGINT, TIMESTAMP, Struct
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreateSink, CreateSource, ObjectKind, Options
 
 
-def declared_source(statement: CreateSource) -> Source:
+def declared_source(statement: CreateSource, connector: ConnectorSpec | None = None) -> Source:
+    """The source; of this connector, where no option names it."""
     bounded = statement.kind is ObjectKind.TABLE
     common = TABLE_OPTIONS if bounded else STREAM_OPTIONS
     owner = Name(statement.name, statement.name_span)
-    checked = check_options(statement.options, common, sink=False, owner=owner)
-    problem = FORMATS[checked.format].check_schema(statement.schema)
+    checked = check_options(statement.options, common, sink=False, owner=owner, connector=connector)
+    assert checked.format is not None
+    problem = checked.format.check_schema(statement.schema)
     if problem is not None:
         raise fail(Code.WRONG_TYPE, problem, statement.name_span)
     values = dict(checked.values)
@@ -46,8 +44,8 @@ def declared_source(statement: CreateSource) -> Source:
         name=statement.name,
         schema=statement.schema,
         bounded=bounded,
-        connector=checked.connector,
-        format=checked.format,
+        connector=checked.connector.name,
+        format=checked.format_name,
         options=values,
     )
 
@@ -57,8 +55,8 @@ def declared_sink(statement: CreateSink) -> Sink:
     checked = check_options(statement.options, SINK_OPTIONS, sink=True, owner=owner)
     return Sink(
         name=statement.name,
-        connector=checked.connector,
-        format=checked.format,
+        connector=checked.connector.name,
+        format=checked.format_name,
         options=checked.values,
     )
 

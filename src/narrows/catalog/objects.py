@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from narrows.catalog.options import DEFAULT_FORMAT
+from narrows.catalog.registry import CONNECTORS
 from narrows.catalog.statistics import TableStatistics
 from narrows.schema import TIMESTAMP, Struct
 from narrows.sql.statements import ObjectKind, OptionValue, Query
@@ -33,7 +35,7 @@ class Source:
     schema: Struct
     bounded: bool = False
     connector: str = "file"
-    format: str = "json"
+    format: str = DEFAULT_FORMAT
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     statistics: TableStatistics | None = None
     """What ANALYZE TABLE counted."""
@@ -49,9 +51,21 @@ class Source:
         return self.options.get("shared") is True
 
     @property
-    def is_file_stream(self) -> bool:
-        """Do pipelines read its files themselves, as they come? Of a shared stream, others do."""
-        return self.connector == "file" and not self.bounded and not self.shared
+    def comes_as_frame(self) -> bool:
+        """Does Spark read its payloads, and keep how far it has come?"""
+        return not CONNECTORS.find(self.connector).has_entries
+
+    @property
+    def identity(self) -> str:
+        """What it reads, as far as options say that."""
+        names = CONNECTORS.find(self.connector).identity
+        return ", ".join(str(self.options.get(name, "")) for name in names)
+
+    @property
+    def is_fed(self) -> bool:
+        """Is what a micro-batch of it reads an entry in our log? Of a shared stream it always is:
+        its pipelines read what was decoded, entry by entry."""
+        return not self.bounded and (self.shared or not self.comes_as_frame)
 
     @property
     def eventtime(self) -> str | None:
@@ -77,12 +91,17 @@ class Source:
 class Sink:
     name: str
     connector: str
-    format: str = "json"
+    format: str = DEFAULT_FORMAT
     options: Mapping[str, OptionValue] = field(default_factory=dict)
 
     @property
     def kind(self) -> ObjectKind:
         return ObjectKind.SINK
+
+    @property
+    def takes_rows(self) -> bool:
+        """Are rows handed to it as they are, instead of payloads in some format?"""
+        return CONNECTORS.find(self.connector).takes_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,41 @@
-"""One package a connector: where payloads come from and go to."""
+"""One package a connector: where payloads come from and go to.
+
+What a connector of your own needs is here; see docs/connectors.md.
+"""
+
+from narrows.catalog.options import OptionSpec
+from narrows.connectors.base import (
+    Connector,
+    Decoding,
+    Lag,
+    LostRangeError,
+    Part,
+    RangeReader,
+    Share,
+    SinkTask,
+    SinkWriter,
+    Source,
+    SourceDeclaration,
+    find_connector,
+)
+from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.target import SinkTarget
+
+__all__ = [
+    "Connector",
+    "Decoding",
+    "Entry",
+    "EntryLog",
+    "Lag",
+    "LostRangeError",
+    "OptionSpec",
+    "Part",
+    "RangeReader",
+    "Share",
+    "SinkTarget",
+    "SinkTask",
+    "SinkWriter",
+    "Source",
+    "SourceDeclaration",
+    "find_connector",
+]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from narrows.explain.kernel import kernel_of
+from narrows.explain.kernel import kernels_of
 from narrows.explain.plan import Plan
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Listing
@@ -36,7 +36,7 @@ def explain_dict(plan: Plan, mode: ExplainMode) -> dict[str, Any]:
             }
             for run in plan.rule_runs
         ]
-        parts["kernel"] = kernel_of(plan)
+        parts["kernels"] = kernels_of(plan)
     parts["notices"] = [
         {"code": notice.code, "message": notice.message, "hint": notice.hint}
         for notice in plan.notices

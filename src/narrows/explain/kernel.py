@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from narrows.catalog.registry import FORMATS
 from narrows.explain.plan import Plan
-from narrows.formats.kernel import chosen_kernel
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
 
 
-def kernel_of(plan: Plan) -> str | None:
-    """The kernel that decodes JSON, if the plan does."""
-    decodes = any(
-        isinstance(node, PhysicalDecoder) and node.source.format == "json"
-        for node in topological(plan.physical)
-    )
-    return chosen_kernel() if decodes else None
+def kernels_of(plan: Plan) -> dict[str, str]:
+    """The kernel of each format that the plan decodes and that more than one kernel could."""
+    nodes = topological(plan.physical)
+    formats = {node.source.format for node in nodes if isinstance(node, PhysicalDecoder)}
+    found = {name: FORMATS.find(name).kernel for name in sorted(formats)}
+    return {name: kernel() for name, kernel in found.items() if kernel is not None}

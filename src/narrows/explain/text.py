@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from narrows.demand_text import cut_list
-from narrows.explain.kernel import kernel_of
+from narrows.explain.kernel import kernels_of
 from narrows.explain.plan import Plan
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Info, Listing, Node
@@ -30,8 +30,9 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
         parts.append(section("Logical Plan", plan.logical))
     if mode is not ExplainMode.LOGICAL:
         parts.append(section("Physical Plan", plan.physical))
-    if mode is ExplainMode.VERBOSE and (kernel := kernel_of(plan)) is not None:
-        parts.append(f"Kernel\n- {kernel}, for json")
+    if mode is ExplainMode.VERBOSE and (kernels := kernels_of(plan)):
+        lines = [f"- {kernel}, for {name}" for name, kernel in kernels.items()]
+        parts.append("\n".join(("Kernel", *lines)))
     if plan.notices:
         lines = []
         for notice in plan.notices:

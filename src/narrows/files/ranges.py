@@ -42,6 +42,10 @@ class FileRange:
     """How long the whole file was when it was listed, if that is known."""
 
     @property
+    def key(self) -> str:
+        return f"{self.path}:{self.start}:{self.end}"
+
+    @property
     def file_size(self) -> int:
         """How long the file was, at least."""
         return max(self.listed_size, self.end)

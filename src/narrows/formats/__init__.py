@@ -1,1 +1,24 @@
-"""One package a format: payload bytes to Arrow columns and back. Arrow, but no Spark."""
+"""One package a format: payload bytes to Arrow columns and back. Arrow, but no Spark.
+
+What a format of your own needs is here; see docs/encoding.md.
+"""
+
+from narrows.catalog.declared import Container, Lines
+from narrows.catalog.options import OptionSpec
+from narrows.formats.base import Format, find_format
+from narrows.formats.decoder import BadPayload, Decoded, DecodedPart
+from narrows.formats.encoder import Encoded, Rows, Values
+
+__all__ = [
+    "BadPayload",
+    "Container",
+    "Decoded",
+    "DecodedPart",
+    "Encoded",
+    "Format",
+    "Lines",
+    "OptionSpec",
+    "Rows",
+    "Values",
+    "find_format",
+]

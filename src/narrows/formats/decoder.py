@@ -1,4 +1,4 @@
-"""What a record decoder is, and which ones there are.
+"""What a decoder is: payloads in, columns out. And what reads files that have no payloads.
 
 A decoder turns payloads into the columns of a `DecodeProjection`. A payload that cannot be read
 makes no row: it is reported, with its place among the payloads, and whoever reads the source
@@ -7,16 +7,18 @@ decides what becomes of it (`on_error`). A value of the wrong type is NULL and c
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-import pyarrow as pa
-
-from narrows.files.lines import FileLines
 from narrows.files.ranges import FileRange
 from narrows.projection.columns import DecodeProjection
+
+if TYPE_CHECKING:  # a format's declaration, which the planner loads, names these protocols
+    import pyarrow as pa
+
+    from narrows.files.lines import FileLines
+    from narrows.projection.predicate import Predicate
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,14 @@ class LineDecoder(Protocol):
     def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded: ...
 
 
-class DecodedLines(NamedTuple):
-    """Some lines of a file, decoded."""
+class DecodedPart(NamedTuple):
+    """Some rows of a file."""
 
     decoded: Decoded
     size: int
-    """How many bytes of the file they are, line ends included."""
-    lines: FileLines
-    """Where those stood that are bad."""
+    """How many bytes of the file were read for them; line ends are included."""
+    lines: FileLines | None = None
+    """Where payloads stood that are bad; None where there are no payloads but only rows."""
 
 
 @runtime_checkable
@@ -93,27 +95,18 @@ class RangeDecoder(Protocol):
         *,
         block_bytes: int,
         block_payloads: int,
-    ) -> Iterator[DecodedLines]: ...
+    ) -> Iterator[DecodedPart]: ...
 
 
-MakeDecoder = Callable[[Mapping[str, object]], RecordDecoder]
-"""Makes a decoder from the options of its source."""
+class ContainerReader(Protocol):
+    """Reads files that are no payloads one after the other, but have a structure of their own."""
 
-_DECODERS: dict[str, MakeDecoder] = {}
-_MODULES = {
-    "csv": "narrows.formats.csv.decoder",
-    "json": "narrows.formats.json.decoder",
-    "text": "narrows.formats.text.decoder",
-}
-"""The decoders that come with Narrows register when they are imported, which is when somebody
-asks for one: a worker that reads JSON need not load the others."""
+    def read(
+        self, read: FileRange, projection: DecodeProjection, predicate: Predicate | None
+    ) -> Iterator[DecodedPart]:
+        """The rows of a range of a file, in batches of bounded size.
 
-
-def register_decoder(format: str, make: MakeDecoder) -> None:
-    _DECODERS[format] = make
-
-
-def decoder_for(format: str, options: Mapping[str, object] | None = None) -> RecordDecoder:
-    if format not in _DECODERS and format in _MODULES:
-        importlib.import_module(_MODULES[format])
-    return _DECODERS[format](options or {})
+        Files are cut into ranges by size, without a look into them. What a range holds is what
+        begins in it. Rows for which the predicate does not hold may be left out, which pays where
+        many can be skipped at once; they are tested again in any case.
+        """

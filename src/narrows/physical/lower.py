@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from narrows.catalog.options import TAKES_ROWS
 from narrows.errors import InternalError
 from narrows.logical.nodes import (
     Aggregation,
@@ -92,7 +91,7 @@ def _lower_node(node: Node) -> Node:
         case DataSink(sink=sink, child=child):
             if batch_info(sink):
                 child = PhysicalBatch(child=child, sink=sink)
-            if sink.format != TAKES_ROWS:
+            if not sink.takes_rows:
                 child = PhysicalEncoder(child=child, sink=sink)
             return PhysicalDataSink(child=child, sink=sink)
         case _:

@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from narrows.catalog.objects import Pipeline, Sink
-from narrows.catalog.options import TAKES_ROWS
+from narrows.catalog.registry import CONNECTORS, FORMATS
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain.plan import Plan
-from narrows.files.overlap import overlap
-from narrows.formats.encoder import encoder_spec
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
 from narrows.logical.required import required
@@ -89,10 +87,10 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
 
 
 def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
-    if sink.format == TAKES_ROWS:
+    if sink.takes_rows:
         return
     outputs = Struct(tuple(Field(column.name, column.dtype) for column in plan.outputs))
-    reason = encoder_spec(sink.format).check_outputs(outputs)
+    reason = FORMATS.find(sink.format).check_outputs(outputs)
     if reason is not None:
         message = f"sink `{sink.name}` cannot write this: {reason}"
         raise NarrowsError(Problem(Code.WRONG_TYPE, message, pipeline.query.span))
@@ -100,11 +98,12 @@ def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> 
 
 def _refuse_reading_its_output(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
     """Every row that it wrote would come back to it, for ever."""
-    if sink.connector != "file":
-        return
-    written = str(sink.options["path"])
     for source in (node.source for node in sources_of(plan)):
-        if source.connector == "file" and overlap(read := str(source.options["path"]), written):
+        if source.connector != sink.connector:
+            continue
+        same = CONNECTORS.find(sink.connector).reads_back(source.options, sink.options)
+        if same is not None:
+            read, written = same
             raise NarrowsError(
                 Problem(
                     Code.READS_ITS_OUTPUT,

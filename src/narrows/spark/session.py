@@ -10,35 +10,30 @@ from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 
+from narrows.catalog.declare import declared_source
 from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
+from narrows.catalog.registry import CONNECTORS
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
-from narrows.files.listing import FileEntry, list_files
-from narrows.logical.nodes import Decoded, Node
+from narrows.logical.nodes import Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan_query
-from narrows.schema import Struct, quoted
+from narrows.schema import Struct
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
-from narrows.spark.compile.plan import OpenSource, compile_plan
-from narrows.spark.read.marker_source import read_turns
-from narrows.spark.read.payload_frame import decode_payloads
-from narrows.spark.read.plain_read import plain_read
-from narrows.spark.read.table import TableReads, read_files
+from narrows.spark.compile.context import Context
+from narrows.spark.read.payload_frame import PayloadFrame
+from narrows.spark.read.table import TableReads
 from narrows.spark.run.analyze import explain_analyze
-from narrows.spark.run.embedded import cores, embedded_session
+from narrows.spark.run.embedded import embedded_session
 from narrows.spark.run.executor_package import ship_package
 from narrows.spark.run.projections import Projections
 from narrows.spark.run.run import Run, read_rows
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
-from narrows.spark.shared.ingest import NarrowsIngest
-from narrows.spark.shared.log_source import NarrowsLog
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
-from narrows.spark.sql.rows import SqlText
-from narrows.spark.write.sink_frame import rows_of
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -49,6 +44,9 @@ from narrows.sql.statements import (
     DropProjection,
     Explain,
     ExplainMode,
+    ObjectKind,
+    Option,
+    OptionValue,
     Query,
     RefreshProjection,
     Select,
@@ -58,10 +56,6 @@ from narrows.sql.statements import (
 )
 from narrows.sql.types import read_schema
 from narrows.state.folder import StateFolder
-from narrows.worker.read_spec import ReadSpec
-
-DATAFRAME = "dataframe"
-"""The connector of sources that are data frames of the user's."""
 
 
 def connect(
@@ -102,16 +96,18 @@ class Session:
         self.spark = spark
         self.catalog = catalog
         self.state = state
-        self.pruning = pruning
         self._owns_spark = owns_spark
-        self._frames: dict[str, tuple[DataFrame, str]] = {}
+        self._frames: dict[str, PayloadFrame] = {}
         self._runs: list[Run] = []
-        self.shared = SharedStreams(self)
-        self._projections = Projections(self)
-        self._tables = TableReads(spark)
+        self._context = Context(spark, state, pruning, TableReads(spark), self._frames)
+        self._shared = SharedStreams(self._context)
+        self._projections = Projections(self._context, catalog)
         ship_package(spark)
-        for data_source in (NarrowsIngest, NarrowsLog):
-            spark.dataSource.register(data_source)
+
+    @property
+    def timezone(self) -> str:
+        """The zone of timestamps that name none, and of those that are written."""
+        return self._context.timezone
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -143,8 +139,8 @@ class Session:
                 return Rows(described.columns, (*described.rows, *info.rows()))
             case Explain(mode=ExplainMode.ANALYZE, query=query) if query is not None:
                 self._projections.check()
-                plan = plan_query(query, self.catalog, pruning=self.pruning)
-                return explain_analyze(self, plan)
+                plan = plan_query(query, self.catalog, pruning=self._context.pruning)
+                return explain_analyze(self._context, plan)
             case Analyze(name=table, name_span=span):
                 self.analyze(table, span)
                 return None
@@ -199,90 +195,48 @@ class Session:
         """The rows of a query over what is there now, as a data frame."""
         return self._frame(parse_query(sql))
 
-    def query_of(self, source: Source, columns: str, more: str) -> DataFrame:
-        """Columns of a source as it is, without its copies."""
-        other = Catalog()
-        other.add_source(source)
-        query = parse_query(f"SELECT {columns} FROM {quoted(source.name)}{more}")
-        plan = plan_query(query, other, pruning=self.pruning)
-        return self.compile(plan, streaming=False, pipeline="query")
-
     def _frame(self, query: Query) -> DataFrame:
         self._projections.check()
-        plan = plan_query(query, self.catalog, pruning=self.pruning)
-        return self.compile(plan, streaming=False, pipeline="query")
-
-    def compile(
-        self,
-        plan: Plan,
-        *,
-        streaming: bool,
-        pipeline: str,
-        open_shared: OpenSource | None = None,
-    ) -> DataFrame:
-        """The data frame of a plan (without its sinks)."""
-        root = rows_of(plan.physical)
-        if not streaming:
-            plain = plain_read(root, [column.name for column in root.outputs])
-            if plain is not None and plain.in_order and plain.node.source.connector != DATAFRAME:
-                spec = self.placed_for(plain.node, plain.spec, pipeline)
-                return read_files(self.spark, spec, _files_of(plain.node.source))
-        opened = self.opener(pipeline, streaming=streaming, open_shared=open_shared)
-        return compile_plan(root, self.spark, opened)
-
-    def opener(
-        self,
-        pipeline: str,
-        *,
-        streaming: bool,
-        frozen: bool = False,
-        open_shared: OpenSource | None = None,
-    ) -> OpenSource:
-        """Opens a plan's sources; frozen ones give nothing that they have not given.
-
-        `open_shared` opens shared streams; without it they are read like any other source.
-        """
-
-        def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
-            spec = replace(spec, frozen=frozen)
-            if node.source.shared and open_shared is not None:
-                return open_shared(node, spec)
-            placed = self.placed_for(node, spec, pipeline)
-            return self.open(node, placed, streaming=streaming)
-
-        return open_source
+        plan = plan_query(query, self.catalog, pruning=self._context.pruning)
+        return self._context.query(plan)
 
     # --- statistics -------------------------------------------------------------------------------
 
     def analyze(self, table: str, span: Span | None = None) -> None:
         """Counts rows, widths, distinct values and NULLs of a table, for the planner."""
         source = self.catalog.find_source(Name(table, span))
-        if not source.bounded or source.connector == DATAFRAME:
+        if not source.bounded or source.comes_as_frame:
             raise fail(
                 Code.NOT_SUPPORTED,
-                f"`{source.name}` has no statistics: only tables of files can be analyzed",
+                f"`{source.name}` has no statistics: only tables that we read can be analyzed",
                 span,
             )
-        counted = count_table(self, source)
+        counted = count_table(source, self.query)
         save_statistics(self.state.table_statistics(source.name), counted)
         self.catalog.add_source(replace(source, statistics=counted))
 
     def _remember_statistics(self, name: str) -> None:
         """What was counted in an earlier session, if the table has not changed since."""
         source = self.catalog.find_source(Name(name, None))
-        if source.bounded:
+        if source.bounded and not source.comes_as_frame:
             counted = load_statistics(self.state.table_statistics(source.name), source)
             self.catalog.add_source(replace(source, statistics=counted))
 
     # --- sources ----------------------------------------------------------------------------------
 
     def register(
-        self, name: str, frame: DataFrame, schema: str | Struct, payload: str = "value"
+        self,
+        name: str,
+        frame: DataFrame,
+        schema: str | Struct,
+        payload: str = "value",
+        **options: OptionValue,
     ) -> None:
         """Makes the payloads of a data frame - of Kafka, Delta, anything - a source.
 
         `payload` is the column that holds them, `schema` what is in them. A streaming data frame
-        makes a stream, any other a table.
+        makes a stream, any other a table. Options are those of a stream or table of files:
+        `format`, `on_error`, `eventtime`, `shared` and so on.
         """
         if payload not in frame.columns:
             raise fail(
@@ -290,49 +244,16 @@ class Session:
                 f"the data frame has no column `{payload}`",
                 hint=f"its columns are {', '.join(frame.columns)}",
             )
-        declared = read_schema(schema) if isinstance(schema, str) else schema
-        source = Source(
-            name=name, schema=declared, bounded=not frame.isStreaming, connector=DATAFRAME
+        statement = CreateSource(
+            name=name,
+            name_span=Span(0, 0),
+            kind=ObjectKind.STREAM if frame.isStreaming else ObjectKind.TABLE,
+            schema=read_schema(schema) if isinstance(schema, str) else schema,
+            options={key: Option(value) for key, value in options.items()},
         )
+        source = declared_source(statement, CONNECTORS.find("dataframe"))
         self.catalog.add_source(source)
-        self._frames[name.casefold()] = (frame, payload)
-
-    def placed_for(self, node: Decoded, spec: ReadSpec, pipeline: str) -> ReadSpec:
-        """The specification with the places in the state folder that are this pipeline's."""
-        return replace(
-            self.placed(node.source, spec),
-            statistics=str(self.state.statistics(pipeline, node.source.name).absolute()),
-            file_log=str(self.state.file_log(pipeline, node.relation.id).absolute()),
-        )
-
-    def placed(self, source: Source, spec: ReadSpec) -> ReadSpec:
-        """The specification with what is the same for everybody who reads the source."""
-        return replace(
-            spec,
-            options={**spec.options, "timezone": self.timezone},
-            dead_letters=str(self.state.dead_letters(source.name).absolute()),
-            partitions=self.parallelism,
-        )
-
-    @property
-    def timezone(self) -> str:
-        """The zone of timestamps that name none, and of those that are written."""
-        return self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
-
-    @property
-    def parallelism(self) -> int:
-        """How many tasks read a source, at most."""
-        shuffled = int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
-        return min(shuffled, cores(self.spark))
-
-    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
-        """The rows of a source, with the columns that the specification ships."""
-        if node.source.connector == DATAFRAME:
-            frame, payload = self._frames[node.source.name.casefold()]
-            return decode_payloads(frame, payload, spec)
-        if streaming and not node.source.bounded:
-            return read_turns(self.spark, spec)
-        return self._tables.query(spec, _files_of(node.source))
+        self._frames[name.casefold()] = PayloadFrame(frame, payload)
 
     # --- pipelines --------------------------------------------------------------------------------
 
@@ -360,7 +281,9 @@ class Session:
             raise fail(Code.INVALID_OPTION, message)
         self.state.lock()
         run = Run(
-            self,
+            self._context,
+            self._shared,
+            self.catalog,
             names,
             once=once,
             trigger=trigger,
@@ -389,12 +312,12 @@ class Session:
         """Stops what runs, and Spark if it is ours."""
         for run in self._runs:
             run.stop()
-        self.shared.close()
+        self._shared.close()
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()
         else:
-            self._tables.forget()
+            self._context.tables.forget()
 
     def __enter__(self) -> Self:
         return self
@@ -406,8 +329,3 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _files_of(source: Source) -> list[FileEntry]:
-    # A table that is not there is said so before Spark starts.
-    return list_files(str(source.options["path"]), missing_ok=not source.bounded)

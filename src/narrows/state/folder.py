@@ -1,9 +1,10 @@
 """The state folder: what must survive a restart, and who may use it.
 
+version                           of what is kept here
 lock                              held while pipelines run: one process at a time
 pipelines/<pipeline>.json         what the checkpoint was made for
 checkpoints/<pipeline>/           Spark's
-files/<pipeline>/<relation>/      which files a stream has taken, and whose turn it is
+entries/<pipeline>/<source>/      what was taken of a stream, entry by entry, and markers
 clocks/<pipeline>/                when the input of a bounded run had ended
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
@@ -20,29 +21,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shlex
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from narrows.errors import Code, fail
+from narrows.files.atomic import write_atomically
 from narrows.files.names import file_name
-from narrows.logical.nodes import (
-    Aggregation,
-    Decoded,
-    Distinct,
-    Join,
-    Node,
-    StatefulFunction,
-    Window,
-)
-from narrows.logical.walk import topological
-from narrows.schema import quoted
+from narrows.logical.nodes import Node
 from narrows.shared.registry import Registry, pipeline_of
+from narrows.state.plan_shape import Shape, shape_of
 
-_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
+VERSION = "2"
+_KINDS_OF_VERSION_1 = ("pipelines", "files", "checkpoints")
 
 
 class StateFolder:
@@ -50,10 +42,32 @@ class StateFolder:
         self.path = Path(path)
         self._lock: IO[str] | None = None
 
+    def check_version(self) -> None:
+        """Refuses what another version of Narrows has kept: to begin anew without a word would
+        write everything twice."""
+        found = self._version()
+        if found not in (None, VERSION):
+            raise fail(
+                Code.CHECKPOINT_MISMATCH,
+                f"the state folder `{self.path}` is of version {found}, and this Narrows keeps"
+                f" version {VERSION}",
+                hint="finish with the Narrows that made it, or move it away to begin anew:"
+                " pipelines then read everything again, so give their sinks new folders",
+            )
+
+    def _version(self) -> str | None:
+        """The version of what is kept here; None when that is nothing."""
+        try:
+            return (self.path / "version").read_text("utf-8").strip() or "unknown"
+        except FileNotFoundError:
+            older = any((self.path / kind).exists() for kind in _KINDS_OF_VERSION_1)
+            return "1" if older else None
+
     def lock(self) -> None:
         """Makes this process the only one that runs pipelines here."""
         if self._lock is not None:
             return
+        self.check_version()
         self.path.mkdir(parents=True, exist_ok=True)
         file = (self.path / "lock").open("a+", encoding="utf-8")
         try:
@@ -72,6 +86,8 @@ class StateFolder:
         file.write(str(os.getpid()))
         file.flush()
         self._lock = file
+        if self._version() is None:
+            write_atomically(self.path / "version", VERSION.encode())
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -88,11 +104,13 @@ class StateFolder:
     def checkpoint(self, pipeline: str) -> Path:
         return self._place("checkpoints", pipeline)
 
-    def file_logs(self, pipeline: str) -> Path:
-        return self._place("files", pipeline)
+    def entry_logs(self, pipeline: str) -> Path:
+        return self._place("entries", pipeline)
 
-    def file_log(self, pipeline: str, relation: int) -> Path:
-        return self.file_logs(pipeline) / f"{relation:d}"
+    def entry_log(self, pipeline: str, source: str, number: int = 0) -> Path:
+        """What a pipeline has taken of a source that it may read several times."""
+        folder = self._place("entries", pipeline, source)
+        return folder.with_name(f"{folder.name}.{number}") if number else folder
 
     def clock(self, pipeline: str) -> Path:
         return self._place("clocks", pipeline)
@@ -136,40 +154,34 @@ class StateFolder:
     def claim(self, pipeline: str, plan: Node) -> None:
         """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
         record = self.record(pipeline)
-        self._refuse_older("pipelines", pipeline, record)
-        reads = [node for node in topological(plan) if isinstance(node, Decoded)]
-        for source in (node.source for node in reads if node.source.shared):
-            self._refuse_older("shared", source.name, self.shared(source.name))
-        names = {n for node in reads for n in (node.source.name, node.relation.name) if n}
-        now = _fingerprint(plan)
-        before = json.loads(record.read_text("utf-8")) if record.exists() else {}
-        # On a shared stream a pipeline without state has a place, but no checkpoint.
-        shared = any(source.endswith(_SHARED) for source in before.get("sources", ()))
-        if before and (shared or self.checkpoint(pipeline).exists()):
-            for part, (what, named) in _PARTS.items():
+        now = shape_of(plan)
+        before = self._read_record(record)
+        if before is not None:
+            for part, what in _PARTS.items():
                 was = before.get(part, [])
-                if _folded(was, named, names) != _folded(now[part], named, names):
+                if [each["what"] for each in was] != [each["what"] for each in now[part]]:
                     raise fail(
                         Code.CHECKPOINT_MISMATCH,
                         f"the checkpoint of pipeline `{pipeline}` does not fit: {what} changed,"
-                        f" from {was} to {now[part]}",
+                        f" from {_texts(was)} to {_texts(now[part])}",
                         hint="give the changed pipeline another name, or forget what the old one"
                         f" has done: `narrows reset {shlex.quote(pipeline)}`",
                     )
         record.parent.mkdir(parents=True, exist_ok=True)
-        record.write_text(json.dumps(now, indent=2), encoding="utf-8")
+        write_atomically(record, json.dumps(now, indent=2).encode())
 
-    def _refuse_older(self, kind: str, name: str, place: Path) -> None:
-        """An older Narrows kept names as they were written. What it kept is not found under the
-        file name, and to begin anew without a word would write everything twice."""
-        for found in (self.path / kind).glob("*") if not place.exists() else ():
-            older = found.name.removesuffix(".json")
-            if older.casefold() == name.casefold() and "~" not in older:
-                raise fail(
-                    Code.CHECKPOINT_MISMATCH,
-                    f"an older Narrows has kept what `{name}` has done, under the name `{older}`",
-                    hint=f"to begin anew, remove `{found}`; or give it another name",
-                )
+    def _read_record(self, record: Path) -> Shape | None:
+        try:
+            found = json.loads(record.read_text("utf-8"))
+            return found if isinstance(found, dict) else None
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise fail(
+                Code.UNREADABLE_FILE,
+                f"the record `{record}` of what a checkpoint was made for is damaged: {error}",
+                hint="restore it from a backup; or remove it, if the pipeline has not changed",
+            ) from error
 
     def knows(self, pipeline: str) -> bool:
         """Has a pipeline of this name ever been started here?"""
@@ -179,7 +191,7 @@ class StateFolder:
         """Forgets what a pipeline has done; its output stays."""
         for folder in (
             self.checkpoint(pipeline),
-            self.file_logs(pipeline),
+            self.entry_logs(pipeline),
             self.clock(pipeline),
             self.all_statistics(pipeline),
         ):
@@ -197,36 +209,8 @@ class StateFolder:
         shutil.rmtree(self.shared(stream), ignore_errors=True)
 
 
-_SHARED = ", shared)"
-_PARTS = {
-    "sources": ("what it reads", r"^(?:{})(?= \()"),
-    "offsets": ("how its place in a stream of files is kept", r"^(?:{})(?= by turns)"),
-    "state": ("what it remembers between rows", r"(?<!\w)(?:{})(?=\.)"),
-}
-"""What a checkpoint depends on, and where sources stand in it by their names, which have no case.
-Nothing else loses its case: paths and constants have one."""
+_PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
 
 
-def _folded(texts: Iterable[str], named: str, names: Iterable[str]) -> list[str]:
-    spelt = {re.escape(spelling) for name in names for spelling in (name, quoted(name))}
-    pattern = re.compile(named.format("|".join(spelt)), re.IGNORECASE)
-    return [pattern.sub(lambda found: found[0].casefold(), text) for text in texts]
-
-
-def _fingerprint(plan: Node) -> dict[str, list[str]]:
-    """What a checkpoint depends on: offsets belong to sources, state belongs to operators.
-
-    Filters and projections may change freely: a stateless pipeline goes on where it left off.
-    """
-    sources, offsets, state = [], [], []
-    for node in topological(plan):
-        if isinstance(node, Decoded):
-            path = node.source.options.get("path", "")
-            kind = _SHARED if node.source.shared else ")"
-            sources.append(f"{node.source.name} ({node.source.format}, {path}{kind}")
-            if node.source.is_file_stream:
-                offsets.append(f"{node.source.name} by turns")
-        elif isinstance(node, _STATEFUL):
-            parts = [f"{key}={value}" for key, value in node.info().items()]
-            state.append(f"{node.operator} {', '.join(parts)}".strip())
-    return {"sources": sources, "offsets": offsets, "state": state}
+def _texts(parts: list[dict[str, Any]]) -> str:
+    return "; ".join(str(part["text"]) for part in parts) or "nothing"

@@ -8,13 +8,10 @@ decoders' programs, which are found by identity.
 
 from __future__ import annotations
 
-import base64
 import gc
 import pickle
 from functools import lru_cache
 from typing import Generic, TypeVar
-
-from narrows.errors import InternalError
 
 T = TypeVar("T")
 
@@ -34,17 +31,6 @@ class Carried(Generic[T]):
         found = _unpickled(self._pickled)
         assert isinstance(found, self._kind)
         return found
-
-    def to_option(self) -> str:
-        """For a data source, whose options are text."""
-        return base64.b64encode(pickle.dumps(self)).decode("ascii")
-
-    @staticmethod
-    def from_option(text: str) -> Carried[T]:
-        carried = pickle.loads(base64.b64decode(text))
-        if not isinstance(carried, Carried):
-            raise InternalError("the option `spec` holds no specification")
-        return carried
 
 
 @lru_cache(maxsize=_KEPT)

@@ -7,9 +7,8 @@ import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from narrows.files.ranges import FileRange
 from narrows.formats.decoder import Decoded
-from narrows.worker.dead_letters import range_name
+from narrows.worker.dead_letters import key_name
 
 
 @dataclass
@@ -39,12 +38,12 @@ class ReadCounts:
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
-    def save(self, folder: str | None, read: FileRange) -> None:
+    def save(self, folder: str | None, key: str) -> None:
         if folder is None:
             return
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        name = range_name(read)
+        name = key_name(key)
         temporary = target / f".{name}.{os.getpid()}"
         temporary.write_text(json.dumps(asdict(self)), encoding="utf-8")
         os.replace(temporary, target / f"{name}.json")

@@ -1,9 +1,9 @@
-"""Payloads that could not be read: kept with their reason, file and offset.
+"""Payloads that could not be read: kept with their reason and where they were found.
 
-For every file range there is at most one NDJSON file, named after the range and published when the
-range has been read to its end. Reading the range again - a retry, a restart, another pipeline -
+For every range there is at most one NDJSON file, named after the range and published when the range
+has been read to its end. Reading the range again - a retry, a restart, another pipeline -
 writes the same file with the same contents, because what is bad does not depend on the projection.
-A file that is lost has one more such file, for all of it.
+What is lost as a whole, like a file that is gone, has one more such file.
 """
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-import pyarrow as pa
-
-from narrows.files.atomic import write_atomically
-from narrows.files.faults import shown
-from narrows.files.lines import FileLines
-from narrows.files.ranges import FileRange
+from narrows.connectors.base import LostRangeError, Payloads, Position
 from narrows.formats.decoder import BadPayload
 from narrows.worker.read_spec import ReadSpec
 
@@ -32,38 +27,43 @@ class BadPayloadError(Exception):
 
 
 class DeadLetters:
-    """The dead letters of one file range."""
+    """The dead letters of one range."""
 
-    def __init__(self, spec: ReadSpec, read: FileRange) -> None:
+    def __init__(self, spec: ReadSpec, key: str) -> None:
         self._spec = spec
-        self._path = shown(read.path)
         self._folder = Path(spec.dead_letters) if spec.dead_letters else None
-        self._name = f"{range_name(read)}.ndjson"
+        self._name = f"{key_name(key)}.ndjson"
         self._file: IO[str] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def add(self, block: FileLines | None, bad: Sequence[BadPayload]) -> None:
-        """`block` holds the payloads; there is none where the source has rows and no payloads."""
-        if bad and self._spec.on_error == "fail":
-            place = "" if block is None else f", byte {block.offset(bad[0].position)}"
-            raise BadPayloadError(f"{self._path}{place}: {bad[0].reason}")
-        if not bad or self._spec.on_error == "drop" or self._folder is None:
+    def add(self, payloads: Payloads | None, bad: Sequence[BadPayload]) -> None:
+        """`payloads` has the bad ones; there are none where a source has rows and no payloads."""
+        for problem in bad:
+            if payloads is None:
+                self._add(problem.reason, {})
+            else:
+                found = payloads.payload(problem.position)
+                self._add(problem.reason, payloads.position(problem.position), found)
+
+    def add_lost(self, lost: LostRangeError) -> None:
+        """One letter for all that is lost."""
+        self._add(lost.reason, lost.position)
+
+    def _add(self, reason: str, position: Position, payload: bytes | None = None) -> None:
+        if self._spec.on_error == "fail":
+            place = "".join(f"{name} {value}, " for name, value in position.items())
+            raise BadPayloadError(f"{self._spec.source}: {place.rstrip(', ')}: {reason}")
+        if self._spec.on_error == "drop" or self._folder is None:
             return
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = self._temporary.open("w", encoding="utf-8")
-        for problem in bad:
-            letter = self._letter(block, problem)
-            self._file.write(json.dumps(letter, ensure_ascii=False) + "\n")
-
-    def _letter(self, block: FileLines | None, problem: BadPayload) -> dict[str, Any]:
-        letter: dict[str, Any] = {"source": self._spec.source, "reason": problem.reason}
-        if block is None:
-            return {**letter, "file": self._path, "offset": problem.position}
-        letter |= _payload(block.payload(problem.position))
-        return {**letter, "file": self._path, "offset": block.offset(problem.position)}
+        letter = {"source": self._spec.source, "reason": reason}
+        if payload is not None:
+            letter |= _payload(payload)
+        self._file.write(json.dumps({**letter, **position}, ensure_ascii=False) + "\n")
 
     def __exit__(
         self,
@@ -71,39 +71,27 @@ class DeadLetters:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._file is None:
-            return
-        assert self._folder is not None
-        self._file.close()
         if kind is None:
-            os.replace(self._temporary, self._folder / self._name)
+            self.publish()
         else:
+            self.discard()
+
+    def publish(self) -> None:
+        """The range has been read to its end: its letters are there, or there are none."""
+        if self._file is not None:
+            assert self._folder is not None
+            self._file.close()
+            os.replace(self._temporary, self._folder / self._name)
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
             self._temporary.unlink(missing_ok=True)
 
     @property
     def _temporary(self) -> Path:
         assert self._folder is not None
         return self._folder / f".{self._name}.{os.getpid()}"
-
-
-def keep_payloads(spec: ReadSpec, payloads: pa.Array, bad: Sequence[BadPayload]) -> None:
-    """Dead letters of payloads that came in a data frame, and so from no file that we know.
-
-    The file is named after what is in it, so a batch that is read again writes it again.
-    """
-    if bad and spec.on_error == "fail":
-        raise BadPayloadError(f"{spec.source}: {bad[0].reason}")
-    if not bad or spec.on_error == "drop" or spec.dead_letters is None:
-        return
-    lines = []
-    for problem in bad:
-        letter = {"source": spec.source, "reason": problem.reason}
-        letter |= _payload(payloads[problem.position].as_py())
-        lines.append(json.dumps({**letter, "file": "", "offset": problem.position}) + "\n")
-    text = "".join(lines)
-    name = hashlib.sha256(text.encode("utf-8")).hexdigest()[:24]
-    Path(spec.dead_letters).mkdir(parents=True, exist_ok=True)
-    write_atomically(Path(spec.dead_letters) / f"{name}.ndjson", text.encode("utf-8"))
 
 
 def _payload(payload: bytes) -> dict[str, str]:
@@ -114,16 +102,26 @@ def _payload(payload: bytes) -> dict[str, str]:
         return {"payload_base64": base64.b64encode(payload).decode("ascii")}
 
 
-def range_name(read: FileRange) -> str:
-    """The same name for the same range, whoever reads it."""
-    text = f"{read.path}:{read.start}:{read.end}"
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+def key_name(key: str) -> str:
+    """A file name for the key of a range; the same for the same range, whoever reads it."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
 def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:
-    """All published dead letters of a source, in the order of file and offset."""
+    """All published dead letters of a source or sink, in the order of where they were found."""
     letters: list[dict[str, Any]] = []
     for path in sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else ():
         with path.open(encoding="utf-8") as lines:
             letters.extend(json.loads(line) for line in lines)
-    yield from sorted(letters, key=lambda letter: (letter["file"], letter["offset"]))
+    yield from sorted(letters, key=_place)
+
+
+def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:
+    """By position, whatever that is made of: numbers as numbers, everything else as text."""
+    position = [value for name, value in letter.items() if name not in _NO_POSITION]
+    return [
+        ("", value, "") if isinstance(value, int) else (str(value), 0.0, "") for value in position
+    ]
+
+
+_NO_POSITION = ("source", "sink", "pipeline", "reason", "payload", "payload_base64")

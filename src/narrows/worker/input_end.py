@@ -70,7 +70,7 @@ def input_end(
     source: Source, relation: int, window: WindowSpec | None, checkpoint: str
 ) -> InputEnd | None:
     """How readers of a source say the end; None where nobody waits for it."""
-    if window is None or not checkpoint or not source.is_file_stream:
+    if window is None or not checkpoint or not source.is_fed:
         return None
     delay = watermark_delay(source, window)
     return InputEnd(f"end{relation}", replace(window, conditions=()), delay, checkpoint)

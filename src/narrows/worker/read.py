@@ -1,110 +1,117 @@
-"""What one task does: payloads of its file ranges, decoded, tested, shipped as Arrow batches.
+"""What one task does: payloads of its ranges, decoded, tested, shipped as Arrow batches.
 
-Runs in a Spark Python worker, but knows nothing of Spark. Memory is bounded by the block of lines
-that is being decoded, whatever the size of the file.
+Runs in a Spark Python worker, but knows nothing of Spark, nor where payloads come from: that is the
+connector's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 import pyarrow as pa
 
-from narrows.files.faults import DamagedFileError, LostFileError
-from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
-from narrows.files.ranges import FileRange, compression_of
-from narrows.files.remains import remains_of
-from narrows.formats.decoder import (
-    BadPayload,
-    Decoded,
-    LineDecoder,
-    RangeDecoder,
-    RecordDecoder,
-    decoder_for,
+from narrows.connectors.base import (
+    Decoding,
+    LostRangeError,
+    Range,
+    RangeReader,
+    Segmented,
+    Share,
+    find_connector,
 )
-from narrows.formats.headers import decoder_for_file
+from narrows.formats.base import find_format
+from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
+from narrows.formats.fragments import encode_fragments
 from narrows.projection.predicate import keep
 from narrows.sql.statements import OptionValue
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
 from narrows.worker.event_time import with_event_time
-from narrows.worker.fragments import encode_fragments
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
-from narrows.worker.row_order import Order, Place, RowOrder
+from narrows.worker.row_order import Order, Place, RowOrder, RunsOrder
 
 _SHIPPED_ROWS = 8_192
 _SHIPPED_BYTES = 4 << 20
-_CACHED_BYTES = 512 << 10
-_NARROW = 24
-_LARGE_BYTES = 16 << 20
-_WIDE = 1_000
 _KEPT_DECODERS = 8
 
 
-class Part(NamedTuple):
-    """Some rows of a range: from a block of lines, or from a row group where there are no lines."""
-
-    decoded: Decoded
-    size: int
-    block: FileLines | None = None
-
-
-def read_partition(
-    spec: ReadSpec,
-    ranges: Sequence[FileRange],
-    places: Sequence[Place] = (),
-    total: ReadCounts | None = None,
+def read_entry(
+    spec: ReadSpec, entry: object, number: int, task: int, tasks: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these ranges.
+    """The rows that one of so many tasks reads of an entry."""
+    source = find_connector(spec.connector).source(spec.declared)
+    for share in source.split(entry, tasks)[task : task + 1]:
+        yield from read_share(spec, share, number)
 
-    `places` says where each stands in the source, for plans that need order; `total` is for whoever
-    wants to know what was counted.
-    """
-    for number, read in enumerate(ranges):
-        counts = ReadCounts()
-        order = RowOrder(places[number]) if spec.order is not None else None
-        with DeadLetters(spec, read) as dead_letters:
-            waiting = _Waiting()
-            try:
-                for part in _parts(spec, read):
-                    dead_letters.add(part.block, part.decoded.bad)
-                    shipped = ship(spec, part.decoded, order)
-                    size = int(shipped.nbytes)
-                    counts.add(part.size, part.decoded, shipped.num_rows, size)
-                    waiting.add(shipped, size)
-                    if waiting.is_worth_shipping:
-                        yield waiting.take()
-            except DamagedFileError as damage:
-                # One letter for all that is lost, and on to the next file.
-                dead_letters.add(None, [BadPayload(counts.payload_bytes, damage.reason)])
+
+def read_share(
+    spec: ReadSpec, share: Share, batch: int = 0, total: ReadCounts | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of some ranges. `batch` is the number of their entry, for plans that need order;
+    `total` is for whoever wants to know what was counted."""
+    reader = open_reader(spec)
+    for read, number in zip(share.ranges, share.places, strict=True):
+        yield from _read(spec, reader, read, Place(batch, number), total)
+
+
+def _read(
+    spec: ReadSpec, reader: RangeReader, read: Range, place: Place, total: ReadCounts | None
+) -> Iterator[pa.RecordBatch]:
+    counts = ReadCounts()
+    order: Order = (
+        RunsOrder(read.batch, read.runs) if isinstance(read, Segmented) else RowOrder(place)
+    )
+    with DeadLetters(spec, read.key) as dead_letters:
+        waiting = _Waiting()
+        try:
+            for part in reader.parts(read):
+                decoded = with_time(spec, part.decoded)
+                dead_letters.add(part.payloads, decoded.bad)
+                shipped = ship(spec, decoded, order)
+                size = int(shipped.nbytes)
+                counts.add(part.size, decoded, shipped.num_rows, size)
+                waiting.add(shipped, size)
+                if waiting.is_worth_shipping:
+                    yield waiting.take()
+        except LostRangeError as lost:
+            if not lost.damaged and spec.on_missing == "fail":
+                raise
+            if lost.key == read.key:
+                dead_letters.add_lost(lost)
                 counts.add_bad()
-            except LostFileError as lost:
-                if spec.on_missing == "fail":
-                    raise
-                _lose(spec, read, lost, total)
-            if waiting.rows:
-                yield waiting.take()
-        counts.save(spec.statistics, read)
-        if total is not None:
-            total.merge(counts)
-
-
-def _lose(spec: ReadSpec, read: FileRange, lost: LostFileError, total: ReadCounts | None) -> None:
-    """One letter and one count for a lost file, however many of its ranges find it so.
-
-    All of them write the same, under the name of the file's empty range, which nobody reads. Not
-    only one of them may, for the file may have gone when others had been read already. (Where
-    counts are not kept by name, that of the range in which the loss begins has to do.)
-    """
-    whole, counts = FileRange(read.path, 0, 0), ReadCounts()
-    with DeadLetters(spec, whole) as dead_letters:
-        dead_letters.add(None, [BadPayload(lost.kept, lost.reason)])
-    counts.add_bad()
-    counts.save(spec.statistics, whole)
-    if total is not None and read.start <= lost.kept < read.end:
+            else:
+                _lose(spec, lost, total)
+        if waiting.rows:
+            yield waiting.take()
+    counts.save(spec.statistics, read.key)
+    if total is not None:
         total.merge(counts)
+
+
+def _lose(spec: ReadSpec, lost: LostRangeError, total: ReadCounts | None) -> None:
+    """One letter and one count for something that several ranges find lost."""
+    counts = ReadCounts()
+    with DeadLetters(spec, lost.key) as dead_letters:
+        dead_letters.add_lost(lost)
+    counts.add_bad()
+    counts.save(spec.statistics, lost.key)
+    if total is not None and lost.counted:
+        total.merge(counts)
+
+
+def open_reader(spec: ReadSpec) -> RangeReader:
+    # Rows may be skipped unseen only where nobody asks for the event time of each.
+    skipping = spec.predicate if spec.event_time is None else None
+    decoding = Decoding(
+        format=find_format(spec.format),
+        decoder=lambda: kept_decoder(spec),
+        container=lambda: _container(spec.format, _items(spec)),
+        projection=spec.projection,
+        skipping=skipping,
+        encodes=bool(spec.fragments),
+    )
+    return find_connector(spec.connector).reader(spec.declared, decoding)
 
 
 class _Waiting:
@@ -131,71 +138,26 @@ class _Waiting:
         return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
-    has_lines = spec.format != "parquet" and compression_of(read.path) is None
-    there, lost = remains_of(read, has_lines=has_lines)
-    try:
-        yield from _read_parts(spec, there)
-    except DamagedFileError as damage:
-        raise (lost or damage) from damage  # it is damaged because the end of it is lost
-    if lost is not None:
-        raise lost
-
-
-def _read_parts(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
-    if spec.format == "parquet":
-        from narrows.formats.parquet.reader import read_row_groups
-
-        # Groups of rows may be skipped only where nobody asks for the event time of every row.
-        skipping = spec.predicate if spec.event_time is None else None
-        groups = read_row_groups(read, spec.projection, skipping)
-        return (Part(with_time(spec, group.decoded), group.size) for group in groups)
-    return _lines(spec, read)
-
-
-def _lines(spec: ReadSpec, read: FileRange) -> Iterator[Part]:
-    kept = kept_decoder(spec)
-    if isinstance(kept, RangeDecoder) and compression_of(read.path) is None:
-        # It decodes what is in the cache, however large a block is. But text that is copied into
-        # the sink's files is worth keeping there, and new memory costs as much as copying does.
-        block_bytes = BLOCK_BYTES if spec.fragments else _LARGE_BYTES
-        for found in kept.decode_range(
-            read, spec.projection, block_bytes=block_bytes, block_payloads=_SHIPPED_ROWS
-        ):
-            yield Part(with_time(spec, found.decoded), found.size, found.lines)
-        return
-    decoder, skip_before = decoder_for_file(kept, read.path)
-    blocks = read_blocks(
-        read,
-        skip_before=skip_before,
-        keep_blank=spec.format == "text",  # where a blank line is a row
-        block_bytes=_block_bytes(len(spec.projection.columns)),
-    )
-    finds_lines = decoder if isinstance(decoder, LineDecoder) else None
-    for block in blocks:
-        if finds_lines is not None:
-            decoded = finds_lines.decode_lines(block.pieces, spec.projection)
-        else:
-            decoded = decoder.decode_with_projection(block.payloads, spec.projection)
-        yield Part(with_time(spec, decoded), block.size, block)
-
-
 def kept_decoder(spec: ReadSpec) -> RecordDecoder:
     """Kept for the worker's next range: what a decoder makes of a wide projection costs seconds."""
-    return _decoder(spec.format, tuple(sorted(spec.options.items())))
+    return _decoder(spec.format, _items(spec))
+
+
+_Items = tuple[tuple[str, OptionValue], ...]
+
+
+def _items(spec: ReadSpec) -> _Items:
+    return tuple(sorted(spec.options.items()))
 
 
 @lru_cache(maxsize=_KEPT_DECODERS)
-def _decoder(format: str, options: tuple[tuple[str, OptionValue], ...]) -> RecordDecoder:
-    return decoder_for(format, dict(options))
+def _decoder(format: str, options: _Items) -> RecordDecoder:
+    return find_format(format).decoder(dict(options))
 
 
-def _block_bytes(columns: int) -> int:
-    """Lines are decoded while they are in the cache, unless there are so many columns that making
-    the arrays of a block costs more than that saves."""
-    if columns <= _NARROW:
-        return _CACHED_BYTES
-    return BLOCK_BYTES if columns < _WIDE else _LARGE_BYTES
+@lru_cache(maxsize=_KEPT_DECODERS)
+def _container(format: str, options: _Items) -> ContainerReader:
+    return find_format(format).reader(dict(options))
 
 
 def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:

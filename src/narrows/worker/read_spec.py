@@ -1,7 +1,7 @@
-"""What a reader must know: made by the planner on the driver, carried to the workers as an option.
+"""What a reader must know: made by the planner on the driver, carried to the workers.
 
-Spark tells a Python data source nothing about which columns a query uses, so the planner says it
-here: which flat columns to decode, which rows to keep, what to ship.
+Nobody tells a reader which columns a query uses but the planner, which says it here: which flat
+columns to decode, which rows to keep, what to ship.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from narrows.connectors.base import SourceDeclaration
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import Predicate
 from narrows.worker.event_time import EventTime
@@ -25,6 +26,7 @@ ROWS_ONLY = "rows"
 @dataclass(frozen=True)
 class ReadSpec:
     source: str
+    connector: str
     format: str
     projection: DecodeProjection
     names: tuple[str, ...]
@@ -33,15 +35,14 @@ class ReadSpec:
     """Names of the encoded fragments in the data frame; they stand behind the columns."""
     predicate: Predicate | None = None
     options: Mapping[str, OptionValue] = field(default_factory=dict)
+    bounded: bool = False
     on_error: str = "dead_letter"
     dead_letters: str | None = None
     """The folder of this source's dead letters."""
     statistics: str | None = None
     """The folder where readers leave what they counted."""
-    file_log: str | None = None
-    """The folder of the log of files that a stream has taken."""
-    frozen: bool = False
-    """Nothing new is taken, for the windows of what has been read are being closed."""
+    entry_log: str | None = None
+    """The folder of the log of what a stream has taken."""
     partitions: int = 1
     event_time: EventTime | None = None
     end: InputEnd | None = None
@@ -50,14 +51,11 @@ class ReadSpec:
     """The name of a hidden column that holds each row's place in the source; None for no such."""
 
     @property
-    def path(self) -> str:
-        return str(self.options["path"])
+    def declared(self) -> SourceDeclaration:
+        """The source, as its connector knows it."""
+        return SourceDeclaration(self.source, self.format, self.options, self.bounded)
 
     @property
     def on_missing(self) -> str:
-        """What becomes of a file that is gone, or shorter than it was: `dead_letter`, `fail`."""
+        """What becomes of what is gone when its turn comes: `dead_letter`, `fail`."""
         return str(self.options.get("on_missing", "dead_letter"))
-
-    def limit(self, option: str) -> int | None:
-        value = self.options.get(option)
-        return value if isinstance(value, int) else None

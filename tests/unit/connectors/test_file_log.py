@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from narrows.connectors.file.file_log import FileLog
 from narrows.errors import Code, NarrowsError
 from narrows.files.listing import FileEntry
+from support.file_log import FileLog
 
 
 def files(*numbers: int, size: int = 10) -> list[FileEntry]:
@@ -70,9 +70,9 @@ def test_entries_are_merged(tmp_path: Path) -> None:
         for n in range(number + 1):
             assert reopened.entries(n - 1, n) == log.entries(n - 1, n) == files(n, 1000 + n)
     assert sorted(os.listdir(tmp_path)) == [
-        "000000000000-000000000026.files",
-        "000000000027-000000000029.files",
-        "000000000030-000000000030.files",
+        "000000000000-000000000026.entries",
+        "000000000027-000000000029.entries",
+        "000000000030-000000000030.entries",
     ]
 
 
@@ -98,7 +98,7 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
     assert FileLog(tmp_path).entries(-1, 0) == files(1)
     assert len(os.listdir(tmp_path)) == 2
     FileLog(tmp_path).admit(files(2))
-    assert sorted(os.listdir(tmp_path)) == [f"{n:012}-{n:012}.files" for n in (0, 1)]
+    assert sorted(os.listdir(tmp_path)) == [f"{n:012}-{n:012}.entries" for n in (0, 1)]
 
 
 def test_a_second_writer_is_found_out(tmp_path: Path) -> None:
@@ -146,10 +146,10 @@ def test_damage_is_found(tmp_path: Path, damage: object) -> None:
     log = FileLog(tmp_path)
     log.admit(files(1))
     log.admit(files(2))
-    path = tmp_path / "000000000001-000000000001.files"
+    path = tmp_path / "000000000001-000000000001.entries"
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
-    with pytest.raises(NarrowsError, match="log of files taken is damaged") as caught:
-        FileLog(tmp_path).last()
+    with pytest.raises(NarrowsError, match="log of what was taken is damaged") as caught:
+        FileLog(tmp_path).entries(-1, 1)
     assert caught.value.code is Code.UNREADABLE_FILE
 
 
@@ -157,8 +157,8 @@ def test_a_missing_entry_is_found(tmp_path: Path) -> None:
     log = FileLog(tmp_path)
     for number in range(4):
         log.admit(files(number))
-    (tmp_path / "000000000001-000000000001.files").unlink()
-    (tmp_path / "000000000002-000000000002.files").unlink()
+    (tmp_path / "000000000001-000000000001.entries").unlink()
+    (tmp_path / "000000000002-000000000002.entries").unlink()
     with pytest.raises(NarrowsError, match="entries 1 to 2 are missing"):
         FileLog(tmp_path).last()
 

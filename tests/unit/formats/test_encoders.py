@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from narrows.formats.encoder import Encoded, Rows, Values, encoder_spec
+from narrows.formats.base import find_format
+from narrows.formats.encoder import Encoded, Rows, Values
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import BIGINT, STRING
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("kernel")
 
 def written(format: str, *batches: Rows, **options: object) -> bytes:
     file = io.BytesIO()
-    payload = encoder_spec(format).make(options).open(file)
+    payload = find_format(format).encoder(options).open(file)
     for batch in batches:
         payload.add(batch)
     payload.close()
@@ -165,7 +166,7 @@ def fragment(format: str, names: Sequence[str], **options: object) -> Fragment:
 @pytest.mark.parametrize("omit", [False, True])
 def test_fragments_are_spliced_in_their_place(format: str, omit: bool) -> None:
     options: dict[str, object] = {"omit_null_columns": omit, "header": True}
-    encoder = encoder_spec(format).make(options)
+    encoder = find_format(format).encoder(options)
     a, b = pa.array([1, None, 3], pa.int64()), pa.array([None, None, 6], pa.int64())
     left, right = fragment(format, ["a"]), fragment(format, ["b", "c"])
     spliced = written(
@@ -233,7 +234,7 @@ def test_many_columns_of_few_rows_read_as_one_by_one() -> None:
     fields = tuple(FragmentField((n,), n, STRING) for n in names)
     for omit in (False, True):
         whole = Fragment("json", (("omit_null_columns", omit),), fields)
-        encoder = encoder_spec("json").make(dict(whole.options))
+        encoder = find_format("json").encoder(dict(whole.options))
         text = encoder.fragment(whole, columns)
         plain = [Values(n, c) for n, c in zip(names, columns, strict=True)]
         options = {"omit_null_columns": omit}

@@ -14,7 +14,7 @@ import pytest
 
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, fields, items, keys
 from narrows.errors import Code, NarrowsError
-from narrows.formats.decoder import decoder_for
+from narrows.formats.base import find_format
 from narrows.formats.json import program as json_program
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import INT, Field, Struct
@@ -111,7 +111,8 @@ class TestColumns:
             read_schema(NESTED), fields({"b": ALL, "m": ALL}), tested=tested
         )
         payloads = [json.dumps(DOCUMENT).encode()]
-        found = decoder_for("json").decode_with_projection(payloads, projection).batch.to_pydict()
+        decoder = find_format("json").decoder({})
+        found = decoder.decode_with_projection(payloads, projection).batch.to_pydict()
         assert found == {
             "b": [DOCUMENT["b"]],
             "m": [[("k", 5), ("l", 6)]],
@@ -306,8 +307,10 @@ class TestValues:
     def test_the_zone_of_times_that_name_none(self) -> None:
         projection = DecodeProjection(read_schema("t TIMESTAMP"), ALL)
         payloads = [b'{"t": "2020-07-01T00:00:00"}', b'{"t": "2020-07-01T00:00:00Z"}', b'{"t": 0}']
-        decoded = decoder_for("json", {"timezone": "Europe/Paris"}).decode_with_projection(
-            payloads, projection
+        decoded = (
+            find_format("json")
+            .decoder({"timezone": "Europe/Paris"})
+            .decode_with_projection(payloads, projection)
         )
         found = [t.isoformat() for t in decoded.batch.column(0).to_pylist()]
         assert found == [
@@ -318,7 +321,7 @@ class TestValues:
 
 def test_there_is_no_such_zone() -> None:
     with pytest.raises(NarrowsError, match="no time zone `Mars`") as error:
-        decoder_for("json", {"timezone": "Mars"})
+        find_format("json").decoder({"timezone": "Mars"})
     assert error.value.code == Code.INVALID_OPTION
 
 
@@ -363,7 +366,7 @@ def test_large_maps_of_structs() -> None:
 
 def test_a_failed_batch_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     projection = DecodeProjection(read_schema("a BIGINT"), ALL)
-    decoder = decoder_for("json")
+    decoder = find_format("json").decoder({})
 
     def interrupt(payload: bytes) -> object:
         raise KeyboardInterrupt
@@ -379,7 +382,7 @@ def test_a_failed_batch_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_batch_does_not_change_when_the_next_one_is_decoded() -> None:
     projection = DecodeProjection(read_schema("s STRING, l ARRAY<INT>"), ALL)
-    decoder = decoder_for("json")
+    decoder = find_format("json").decoder({})
     first = decoder.decode_with_projection([b'{"s": "one", "l": [1]}'], projection)
     decoder.decode_with_projection([b'{"s": "two", "l": [2, 3]}', b"bad"], projection)
     assert first.batch.to_pydict() == {"s": ["one"], "l": [[1]]}
@@ -390,7 +393,7 @@ def test_a_batch_does_not_change_when_the_next_one_is_decoded() -> None:
 def test_keys_that_come_and_go() -> None:
     """Structs with missing keys are read in another way after a while, and back."""
     projection = DecodeProjection(read_schema("a INT, b INT, s STRUCT<x: INT, y: INT>"), ALL)
-    decoder = decoder_for("json")
+    decoder = find_format("json").decoder({})
     row = {"a": 1, "b": 2, "s": {"x": 3, "y": 4}}
     nulls = {"a": None, "b": None, "s": None}
     for batch in range(150):

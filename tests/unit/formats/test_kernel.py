@@ -6,7 +6,8 @@ import pytest
 
 from narrows.errors import NarrowsError
 from narrows.formats import kernel as kernels
-from narrows.formats.decoder import LineDecoder, decoder_for
+from narrows.formats.base import find_format
+from narrows.formats.decoder import LineDecoder
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE, chosen_kernel
 from support.kernels import needs_native
@@ -21,21 +22,21 @@ def not_built(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_portable_one_can_be_forced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, PORTABLE)
     assert chosen_kernel() == PORTABLE
-    assert isinstance(decoder_for("json"), JsonDecoder)
+    assert isinstance(find_format("json").decoder({}), JsonDecoder)
 
 
 @needs_native
 def test_the_native_one_is_used_where_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert chosen_kernel() == NATIVE
-    assert isinstance(decoder_for("json"), LineDecoder)
+    assert isinstance(find_format("json").decoder({}), LineDecoder)
 
 
 @pytest.mark.usefixtures("not_built")
 def test_without_the_native_one_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert chosen_kernel() == PORTABLE
-    assert isinstance(decoder_for("json"), JsonDecoder)
+    assert isinstance(find_format("json").decoder({}), JsonDecoder)
     monkeypatch.setenv(VARIABLE, NATIVE)
     with pytest.raises(NarrowsError, match="which is not installed"):
         chosen_kernel()

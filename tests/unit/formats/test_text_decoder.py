@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from narrows.demand import ALL, NOTHING
-from narrows.errors import Code, NarrowsError
-from narrows.formats.decoder import BadPayload, decoder_for
+from narrows.formats.base import find_format
+from narrows.formats.decoder import BadPayload
 from narrows.formats.text.decoder import TextDecoder
 from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
@@ -15,8 +15,10 @@ LINE = read_schema("line STRING")
 
 
 def test_each_line_is_a_row() -> None:
-    decoded = decoder_for("text").decode_with_projection(
-        [b"a", b"", "é漢😀".encode(), b" "], DecodeProjection(LINE, ALL)
+    decoded = (
+        find_format("text")
+        .decoder({})
+        .decode_with_projection([b"a", b"", "é漢😀".encode(), b" "], DecodeProjection(LINE, ALL))
     )
     assert decoded.batch.to_pydict() == {"line": ["a", "", "é漢😀", " "]}
     assert not decoded.bad
@@ -40,8 +42,5 @@ def test_what_is_not_utf8_makes_no_row_whatever_is_demanded(demand: object) -> N
 
 @pytest.mark.parametrize("columns", ["a INT", "a STRING, b STRING", "a ARRAY<STRING>"])
 def test_other_schemas_are_refused(columns: str) -> None:
-    with pytest.raises(NarrowsError, match="format `text` has one column, a STRING") as caught:
-        TextDecoder.check_schema(read_schema(columns))
-    assert caught.value.code is Code.WRONG_TYPE
-    with pytest.raises(NarrowsError):
-        TextDecoder().decode_with_projection([], DecodeProjection(read_schema(columns), ALL))
+    reason = find_format("text").check_schema(read_schema(columns))
+    assert reason == "format `text` has one column, a STRING: declare `(line STRING)`"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import narrows
-from narrows.connectors.file.file_log import FileLog
 from narrows.demand import NOTHING
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import BIGINT, Field, Struct
@@ -15,6 +14,7 @@ from narrows.spark.streaming.checkpoint import check_markers
 from narrows.spark.streaming.feed import Feed
 from narrows.worker.read_spec import ReadSpec
 from support.fake_checkpoint import FakeQuery
+from support.file_log import FileLog
 
 
 @pytest.fixture
@@ -22,11 +22,12 @@ def spec(tmp_path: Path) -> ReadSpec:
     (tmp_path / "in").mkdir()
     return ReadSpec(
         source="s",
+        connector="file",
         format="json",
         projection=DecodeProjection(Struct((Field("a", BIGINT),)), NOTHING),
         names=(),
         options={"path": str(tmp_path / "in")},
-        file_log=str(tmp_path / "files" / "p" / "0"),
+        entry_log=str(tmp_path / "files" / "p" / "0"),
     )
 
 
@@ -35,7 +36,7 @@ def _feed(spec: ReadSpec, tmp_path: Path) -> Feed:
 
 
 def _query(spec: ReadSpec, tmp_path: Path) -> FakeQuery:
-    return FakeQuery(tmp_path / "checkpoint", Path(str(spec.file_log)) / "turns")
+    return FakeQuery(tmp_path / "checkpoint", Path(str(spec.entry_log)) / "markers")
 
 
 def _put(tmp_path: Path, number: int) -> None:
@@ -43,7 +44,9 @@ def _put(tmp_path: Path, number: int) -> None:
 
 
 def _markers(spec: ReadSpec) -> list[int]:
-    return sorted(int(path.stem) for path in (Path(str(spec.file_log)) / "turns").glob("*.turn"))
+    return sorted(
+        int(path.stem) for path in (Path(str(spec.entry_log)) / "markers").glob("*.marker")
+    )
 
 
 def _read(query: FakeQuery) -> list[int]:
@@ -65,7 +68,7 @@ def test_a_slow_first_batch_loses_nothing(spec: ReadSpec, tmp_path: Path) -> Non
     assert _read(query) == [0, 1]
     feed.keep_ahead()
     assert _read(query) == [2]
-    assert len(FileLog(str(spec.file_log)).entries(after=-1, upto=2)) == 300
+    assert len(FileLog(Path(str(spec.entry_log))).entries(after=-1, upto=2)) == 300
 
 
 def test_a_marker_stays_until_its_batch_is_committed(spec: ReadSpec, tmp_path: Path) -> None:
@@ -88,7 +91,7 @@ def test_a_damaged_marker_is_written_again(spec: ReadSpec, tmp_path: Path) -> No
     for number in range(2):
         _put(tmp_path, number)
         feed.take_all()
-    marker = Path(str(spec.file_log)) / "turns" / "000000000000.turn"
+    marker = Path(str(spec.entry_log)) / "markers" / "000000000000.marker"
     marker.write_text("")
     _feed(spec, tmp_path)
     assert marker.read_text() == "0 0 1 0\n"
@@ -102,7 +105,7 @@ def test_state_that_does_not_fit_is_refused(spec: ReadSpec, tmp_path: Path) -> N
         feed.take_all()
         _read(query)
         feed.keep_ahead()
-    newest = Path(str(spec.file_log)) / "000000000003-000000000003.files"
+    newest = Path(str(spec.entry_log)) / "000000000003-000000000003.entries"
     newest.rename(tmp_path / "newest")
     with pytest.raises(narrows.NarrowsError, match=r"ends at entry 2, but .* come to entry 3"):
         _feed(spec, tmp_path)
@@ -120,12 +123,12 @@ def test_a_query_that_passes_over_a_marker_is_stopped(spec: ReadSpec, tmp_path: 
     for number in range(2):
         _put(tmp_path, number)
         feed.take_all()
-    turns = Path(str(spec.file_log)) / "turns"
-    (turns / "000000000000.turn").unlink()
+    markers = Path(str(spec.entry_log)) / "markers"
+    (markers / "000000000000.marker").unlink()
     batch = query.begin_batch()
     assert batch is not None
     with pytest.raises(narrows.NarrowsError, match="batch 0 reads entry 1 in place of 0"):
-        check_markers(tmp_path / "checkpoint", turns, batch)
+        check_markers(tmp_path / "checkpoint", markers, batch)
 
 
 @pytest.mark.parametrize("damage", ["", "v1\n", "v1\n{}\nnonsense", "v1\n{}\n[]", "\0\1\2"])

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from narrows.connectors.file.file_log import FileLog
+from narrows.connectors.base import LostRangeError
 from narrows.demand import ALL
 from narrows.errors import Code, NarrowsError
 from narrows.files.faults import LostFileError, damaged_or_unreadable, shown, unreadable
@@ -25,10 +25,11 @@ from narrows.formats.kernel import NATIVE, PORTABLE, is_native_usable, load_nati
 from narrows.projection.columns import DecodeProjection
 from narrows.sql.types import read_schema
 from narrows.worker.counts import ReadCounts, total_counts
-from narrows.worker.dead_letters import BadPayloadError, range_name, read_dead_letters
-from narrows.worker.read import read_partition
+from narrows.worker.dead_letters import BadPayloadError, key_name, read_dead_letters
 from narrows.worker.read_spec import ReadSpec
+from support.file_log import FileLog
 from support.kernels import needs_native, use_kernel
+from support.reading import read_ranges
 
 SCHEMA = read_schema("a BIGINT, s STRING")
 KERNELS = [PORTABLE, pytest.param(NATIVE, marks=needs_native)]
@@ -38,7 +39,7 @@ KINDS = ["json", "csv", "json.gz", "parquet"]
 def spec_for(kind: str, folder: Path, on_error: str = "dead_letter", **options: str) -> ReadSpec:
     more: dict[str, Any] = {"header": True} if kind == "csv" else {}
     return ReadSpec(
-        *("s", kind.removesuffix(".gz"), DecodeProjection(SCHEMA, ALL), ("a", "s")),
+        *("s", "file", kind.removesuffix(".gz"), DecodeProjection(SCHEMA, ALL), ("a", "s")),
         options={**more, **options},
         on_error=on_error,
         dead_letters=str(folder / "dead"),
@@ -61,7 +62,7 @@ def write(path: Path, kind: str, rows: int) -> None:
 def read(
     spec: ReadSpec, ranges: list[FileRange], total: ReadCounts | None = None
 ) -> list[dict[str, object]]:
-    batches = list(read_partition(spec, ranges, total=total))
+    batches = list(read_ranges(spec, ranges, total=total))
     return pa.Table.from_batches(batches).to_pylist() if batches else []
 
 
@@ -266,7 +267,7 @@ def test_what_options_say(gone: bool, kind: str, tmp_path: Path) -> None:
         path.unlink()
     else:
         write(path, kind, 2)
-    with pytest.raises(LostFileError, match="No such file" if gone else "is shorter"):
+    with pytest.raises(LostRangeError, match="No such file" if gone else "is shorter"):
         read(spec_for(kind, tmp_path, on_missing="fail"), ranges)
     with pytest.raises(BadPayloadError, match="No such file" if gone else "is shorter"):
         read(spec_for(kind, tmp_path, on_error="fail"), ranges)
@@ -344,7 +345,7 @@ def test_bad_payloads_of_such_a_file_are_dead_letters(tmp_path: Path) -> None:
 
 def test_names_of_ranges_are_as_they_were() -> None:
     """Dead letters and counts of old are found again under the same names."""
-    assert range_name(FileRange("/data/é.json", 0, 10)) == "4659187d48452aea0afbd6d6"
+    assert key_name(FileRange("/data/é.json", 0, 10).key) == "4659187d48452aea0afbd6d6"
     assert split([FileEntry("f", 10, 0)]) == [FileRange("f", 0, 10)]
 
 

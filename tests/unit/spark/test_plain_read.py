@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import narrows
-from narrows.spark.read.plain_read import PlainRead, plain_read
+from narrows.spark.read.plain_read import NamedRead, named_read
 from narrows.spark.write.sink_frame import copied_from
 
 SOURCES = """
@@ -15,11 +15,11 @@ SOURCES = """
 """
 
 
-def plain(sql: str, *, pruning: bool = True) -> PlainRead | None:
+def plain(sql: str, *, pruning: bool = True) -> NamedRead | None:
     catalog = narrows.Catalog()
     catalog.execute(SOURCES)
     rows = narrows.plan(sql, catalog, pruning=pruning).physical
-    return plain_read(rows, [column.name for column in rows.outputs])
+    return named_read(rows, [column.name for column in rows.outputs])
 
 
 @pytest.mark.parametrize(

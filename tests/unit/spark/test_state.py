@@ -19,8 +19,8 @@ from narrows.state.folder import StateFolder
 
 PLACES: list[Callable[[StateFolder, str], Path]] = [
     StateFolder.checkpoint,
-    StateFolder.file_logs,
-    lambda state, name: state.file_log(name, 3),
+    StateFolder.entry_logs,
+    lambda state, name: state.entry_log(name, name, 3),
     StateFolder.clock,
     StateFolder.record,
     StateFolder.closed_mark,
@@ -119,20 +119,24 @@ def test_paths_have_a_case(tmp_path: Path, path: str) -> None:
         claimed(tmp_path, "p", plan(path=path.swapcase()))
 
 
-def test_what_an_older_version_kept_is_not_passed_over(tmp_path: Path) -> None:
-    older = tmp_path / "state" / "pipelines" / "My Orders.json"
-    older.parent.mkdir(parents=True)
-    older.write_text("{}")
-    for name in ("My Orders", "my orders"):
-        with pytest.raises(NarrowsError, match="under the name `My Orders`"):
-            claimed(tmp_path, name, plan())
-    claimed(tmp_path, "orders", plan())
-    older.unlink()
-    claimed(tmp_path, "My Orders", plan())
-    claimed(tmp_path, "my orders", plan())
-    (tmp_path / "state" / "shared" / "S").mkdir(parents=True)
-    with pytest.raises(NarrowsError, match="has kept what `s` has done"):
-        claimed(tmp_path, "q", plan(more=", shared = true"))
+@pytest.mark.parametrize("kind", ["pipelines", "files", "checkpoints"])
+def test_what_another_version_kept_is_refused(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "state" / kind).mkdir(parents=True)
+    with pytest.raises(NarrowsError, match="is of version 1, and this Narrows keeps version 2"):
+        StateFolder(tmp_path / "state").lock()
+    (tmp_path / "state" / "version").write_text("3\n")
+    with pytest.raises(NarrowsError, match="is of version 3"):
+        StateFolder(tmp_path / "state").lock()
+
+
+def test_a_new_folder_says_its_version(tmp_path: Path) -> None:
+    (tmp_path / "spark.log").touch()  # Spark has begun to write there
+    state = StateFolder(tmp_path)
+    state.lock()
+    state.unlock()
+    state.lock()
+    state.unlock()
+    assert (tmp_path / "version").read_text() == "2"
 
 
 # --- shared streams -------------------------------------------------------------------------------

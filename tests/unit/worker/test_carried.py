@@ -10,7 +10,7 @@ from narrows.sql.types import read_schema
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
 
-SPEC = ReadSpec("s", "json", DecodeProjection(read_schema("a INT"), ALL), names=("x0",))
+SPEC = ReadSpec("s", "file", "json", DecodeProjection(read_schema("a INT"), ALL), names=("x0",))
 
 
 def test_each_task_gets_the_same_object() -> None:
@@ -18,9 +18,3 @@ def test_each_task_gets_the_same_object() -> None:
     tasks = [pickle.loads(pickle.dumps(carried)) for _ in range(3)]
     assert tasks[0].value == (SPEC, 1)
     assert all(task.value is tasks[0].value for task in tasks)
-
-
-def test_as_an_option_of_a_data_source() -> None:
-    text = Carried(SPEC).to_option()
-    assert text.isascii()
-    assert Carried[ReadSpec].from_option(text).value == SPEC

@@ -1,1 +1,71 @@
 """Files in a folder: which are new, who reads which part, how they are published."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from narrows.catalog.options import OptionSpec
+from narrows.connectors.base import (
+    Connector,
+    Decoding,
+    RangeReader,
+    SinkWriter,
+    Source,
+    SourceDeclaration,
+)
+from narrows.connectors.target import SinkTarget
+
+
+def _source(declared: SourceDeclaration) -> Source:
+    from narrows.connectors.file.source import FileSource
+
+    return FileSource(declared)
+
+
+def _reader(declared: SourceDeclaration, decoding: Decoding) -> RangeReader:
+    from narrows.connectors.file.reader import FileReader
+
+    return FileReader(decoding)
+
+
+def _sink(target: SinkTarget) -> SinkWriter:
+    from narrows.connectors.file.sink import FileSink
+
+    return FileSink(target)
+
+
+def _reads_back(source: Mapping[str, object], sink: Mapping[str, object]) -> tuple[str, str] | None:
+    from narrows.files.overlap import overlap
+
+    read, written = str(source["path"]), str(sink["path"])
+    return (read, written) if overlap(read, written) else None
+
+
+CONNECTOR = Connector(
+    name="file",
+    source_options=(
+        OptionSpec("path", "folder, file or glob", required=True),
+        OptionSpec(
+            "on_missing",
+            "what becomes of a file that is gone, or shorter, when it is read",
+            default="dead_letter",
+            choices=("dead_letter", "fail"),
+        ),
+        OptionSpec("max_files_per_trigger", "files that one micro-batch takes", type=int),
+        OptionSpec("max_bytes_per_trigger", "bytes that one micro-batch takes", type=int),
+    ),
+    sink_options=(
+        OptionSpec("path", "folder to write into", required=True),
+        OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1),
+        OptionSpec("batch_duration", "how long rows are gathered", duration=True),
+    ),
+    has_entries=True,
+    identity=("path",),
+    guarantee="exactly once",
+    reads_back=_reads_back,
+    source=_source,
+    reader=_reader,
+    sink=_sink,
+    place=lambda options, folder: os.path.abspath(str(options["path"])),
+)

@@ -1,1 +1,45 @@
 """CSV: a line is a row."""
+
+from __future__ import annotations
+
+from narrows.catalog.options import OptionSpec
+from narrows.formats.base import Format, OptionMap
+from narrows.formats.decoder import RecordDecoder
+from narrows.formats.encoder import Encoder
+from narrows.schema import Struct, is_nested
+
+_OPTIONS = (
+    OptionSpec("header", "the first line of a file names the columns", type=bool, default=False),
+    OptionSpec("delimiter", "what stands between values", default=","),
+)
+
+
+def _flat(columns: Struct) -> str | None:
+    nested = [field.name for field in columns if is_nested(field.type)]
+    return f"format `csv` has no nested values, and `{nested[0]}` is one" if nested else None
+
+
+def _decoder(options: OptionMap) -> RecordDecoder:
+    from narrows.formats.csv.decoder import CsvDecoder
+
+    return CsvDecoder(options)
+
+
+def _encoder(options: OptionMap) -> Encoder:
+    from narrows.formats.csv.encoder import make
+
+    return make(options)
+
+
+FORMAT = Format(
+    name="csv",
+    source_options=_OPTIONS,
+    sink_options=_OPTIONS,
+    check_schema=_flat,
+    check_outputs=_flat,
+    decoder=_decoder,
+    encoder=_encoder,
+    supports_by_index_projection=True,
+    supports_streaming=True,
+    field_options=("delimiter",),
+)

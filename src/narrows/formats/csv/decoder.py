@@ -25,17 +25,18 @@ from narrows.arrow.conversion import from_text
 from narrows.arrow.names import places_by_name
 from narrows.arrow.times import Zone, find_zone
 from narrows.arrow.types import arrow_type
-from narrows.errors import Code, InternalError, NarrowsError, Problem, fail
-from narrows.formats.decoder import BadPayload, Decoded, register_decoder
+from narrows.errors import Code, InternalError, fail
+from narrows.formats.base import OptionMap
+from narrows.formats.decoder import BadPayload, Decoded
 from narrows.formats.text.decoder import NOT_UTF8, is_utf8
 from narrows.projection.columns import DecodeProjection
-from narrows.schema import DataType, Struct, is_scalar
+from narrows.schema import DataType
 
 _NO_TEXTS = pa.array([], pa.string())
 
 
 class CsvDecoder:
-    def __init__(self, options: Mapping[str, object] | None = None) -> None:
+    def __init__(self, options: OptionMap | None = None) -> None:
         self._options = options = options or {}
         self._delimiter = _checked_delimiter(options.get("delimiter", ","))
         self._zone = _checked_zone(options.get("timezone", "UTC"))
@@ -43,20 +44,6 @@ class CsvDecoder:
         """Does the first line of each file name the columns? Then `with_header` must be used."""
         self._header: list[str] | None = None
         self._layout: _Layout | None = None
-
-    @staticmethod
-    def check_schema(schema: Struct) -> None:
-        """Refuses a schema that lines of CSV cannot have."""
-        hint = "declare it as STRING, and read it with `from_json`"
-        problems = [
-            Problem(
-                Code.WRONG_TYPE, f"column `{c.name}` is {c.type}: CSV has no such values", hint=hint
-            )
-            for c in schema
-            if not is_scalar(c.type)
-        ]
-        if problems:
-            raise NarrowsError(*problems)
 
     def with_header(self, line: bytes) -> CsvDecoder:
         """A decoder for the lines of a file that begins with this header."""
@@ -99,7 +86,6 @@ class CsvDecoder:
 
     def _lay_out(self, projection: DecodeProjection) -> _Layout:
         schema = projection.schema
-        self.check_schema(schema)
         if self._header is not None:
             places, width = places_by_name(self._header, schema), len(self._header)
         elif self.has_header:
@@ -235,6 +221,3 @@ def _checked_zone(name: object) -> Zone:
     if zone is None:
         raise fail(Code.INVALID_OPTION, f"there is no time zone `{name}`")
     return zone
-
-
-register_decoder("csv", CsvDecoder)

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from narrows.arrow.stacking import stacked_fields, worth_stacking
 from narrows.arrow.value_text import bytes_of, scalar_text
-from narrows.formats.encoder import Encoded, OptionMap, Rows
+from narrows.formats.base import OptionMap
+from narrows.formats.encoder import Encoded, Rows
 from narrows.projection.fragments import Fragment
 
 

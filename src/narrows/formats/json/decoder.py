@@ -11,13 +11,14 @@ whether a payload is bad depends on the payload alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import simdjson
 
 from narrows.arrow.times import find_zone
 from narrows.errors import Code, fail
-from narrows.formats.decoder import Decoded, RecordDecoder, register_decoder
+from narrows.formats.base import OptionMap
+from narrows.formats.decoder import Decoded, RecordDecoder
 from narrows.formats.json.program import Program
 from narrows.formats.kept import Kept
 from narrows.formats.kernel import PORTABLE, chosen_kernel
@@ -46,13 +47,10 @@ class JsonDecoder:
         return self._programs.of(projection).decode(payloads)
 
 
-def _make(options: Mapping[str, object]) -> RecordDecoder:
+def make(options: OptionMap) -> RecordDecoder:
     zone = str(options.get("timezone", "UTC"))
     if chosen_kernel() == PORTABLE:
         return JsonDecoder(zone)
     from narrows.formats.json.native import NativeJsonDecoder
 
     return NativeJsonDecoder(zone)
-
-
-register_decoder("json", _make)

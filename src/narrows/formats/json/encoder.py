@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from narrows.arrow.stacking import stacked_fields, worth_stacking
 from narrows.arrow.value_text import bytes_of, scalar_text
-from narrows.formats.encoder import Encoded, Encoder, OptionMap, Rows, Values
+from narrows.formats.base import OptionMap
+from narrows.formats.encoder import Encoded, Encoder, Rows, Values
 from narrows.formats.kernel import PORTABLE, chosen_kernel
 from narrows.projection.fragments import Fragment
 

@@ -19,13 +19,13 @@ from narrows.arrow.batches import batch_of
 from narrows.files.faults import shrunk, unreadable
 from narrows.files.lines import read_blocks
 from narrows.files.ranges import FileRange
-from narrows.formats.decoder import BadPayload, Decoded, DecodedLines, Pieces
+from narrows.formats.decoder import BadPayload, Decoded, DecodedPart, Pieces
+from narrows.formats.fragments import encode_fragments
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native_program import describe
 from narrows.formats.kept import Kept
 from narrows.formats.kernel import load_native
 from narrows.projection.columns import DecodeProjection
-from narrows.worker.fragments import encode_fragments
 
 
 class NativeJsonDecoder:
@@ -76,7 +76,7 @@ class NativeJsonDecoder:
         *,
         block_bytes: int,
         block_payloads: int,
-    ) -> Iterator[DecodedLines]:
+    ) -> Iterator[DecodedPart]:
         program = self._programs.of(projection)
         try:
             reader = self._kernel.LineReader(read.path, read.start, read.end)
@@ -89,7 +89,7 @@ class NativeJsonDecoder:
                 block = FileRange(read.path, start, min(reader.offset, read.end))
                 lines = _Lines(block, found.left_payloads)
                 decoded = self._decoded(found, program, projection, lines.payloads)
-                yield DecodedLines(decoded, reader.offset - start, lines)
+                yield DecodedPart(decoded, reader.offset - start, lines)
         except EOFError as error:
             raise shrunk(read.path) from error
         except OSError as error:

@@ -1,1 +1,40 @@
 """Parquet: columns to choose, not payloads to decode."""
+
+from __future__ import annotations
+
+from narrows.catalog.declared import Container
+from narrows.catalog.options import OptionSpec
+from narrows.formats.base import Format, OptionMap
+from narrows.formats.decoder import ContainerReader
+from narrows.formats.encoder import Encoder
+
+
+def _reader(options: OptionMap) -> ContainerReader:
+    from narrows.formats.parquet.reader import ParquetReader
+
+    return ParquetReader()
+
+
+def _encoder(options: OptionMap) -> Encoder:
+    from narrows.formats.parquet.encoder import make
+
+    return make(options)
+
+
+FORMAT = Format(
+    name="parquet",
+    source_options=(),
+    sink_options=(
+        OptionSpec(
+            "compression",
+            "how pages are compressed",
+            default="zstd",
+            choices=("zstd", "snappy", "gzip", "lz4", "none"),
+        ),
+    ),
+    framing=Container(range_bytes=128 << 20, columnar=True),  # about as long as a row group
+    reader=_reader,
+    encoder=_encoder,
+    # No streaming: a row group is laid out column by column, and so all its rows must be there
+    # before the first byte.
+)

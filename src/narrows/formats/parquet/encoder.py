@@ -5,15 +5,14 @@ Rows are gathered until they fill a row group, so memory is bounded by one of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from narrows.formats.encoder import OptionMap, Rows, Values
-from narrows.projection.fragments import Fragment
+from narrows.formats.base import OptionMap
+from narrows.formats.encoder import Rows, Values
 
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 128 << 20
@@ -25,9 +24,6 @@ class ParquetEncoder:
 
     def open(self, file: IO[bytes]) -> _ParquetWriter:
         return _ParquetWriter(self.compression, file)
-
-    def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
-        raise ValueError("a Parquet file holds columns, not rows that could be encoded apart")
 
 
 def make(options: OptionMap) -> ParquetEncoder:

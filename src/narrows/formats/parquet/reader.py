@@ -1,12 +1,11 @@
 """Parquet: not payloads to decode, but columns to choose.
 
-So it has an interface of its own, beside that of the record decoders: `read_row_groups` takes a
-range of a file and gives the batches that a decoder would. Only the leaves that are demanded are
-read from the file, in structs, lists and maps too; nothing is read to count rows.
+So it is a container: `read_row_groups` takes a range of a file and gives the batches that a decoder
+would. Only the leaves that are demanded are read from the file, in structs, lists and maps too;
+nothing is read to count rows.
 
 A row group belongs to the byte range in which it begins, as a line does. So files are cut and
-shared out like all others (`files/ranges.py`), by size, without a look into them. A range should
-be about as long as a row group: `RANGE_BYTES`.
+shared out like all others (`files/ranges.py`), by size, without a look into them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -26,23 +24,22 @@ from narrows.arrow.nested import Projector, part_of
 from narrows.demand import ALL, NOTHING, Demand, Items, Keys
 from narrows.files.faults import damaged_or_unreadable, shown
 from narrows.files.ranges import FileRange
-from narrows.formats.decoder import Decoded
+from narrows.formats.decoder import Decoded, DecodedPart
 from narrows.formats.parquet.row_group_bounds import bounds_of, may_hold
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import Predicate
 from narrows.schema import Array, DataType, Map, Struct
-
-RANGE_BYTES = 128 << 20
 
 _BATCH_BYTES = 16 << 20
 _BATCH_ROWS = 65_536
 _BUFFER = 1 << 20
 
 
-class RowGroupBatch(NamedTuple):
-    decoded: Decoded
-    size: int
-    """How many bytes of the file were read for it, roughly."""
+class ParquetReader:
+    def read(
+        self, read: FileRange, projection: DecodeProjection, predicate: Predicate | None
+    ) -> Iterator[DecodedPart]:
+        return read_row_groups(read, projection, predicate)
 
 
 def read_row_groups(
@@ -52,7 +49,7 @@ def read_row_groups(
     *,
     batch_bytes: int = _BATCH_BYTES,
     batch_rows: int = _BATCH_ROWS,
-) -> Iterator[RowGroupBatch]:
+) -> Iterator[DecodedPart]:
     """The rows of the row groups that begin in a range, in batches of bounded size.
 
     Row groups are skipped whose statistics say that the predicate holds for none of their rows.
@@ -79,7 +76,7 @@ def read_row_groups(
                 projector = Projector(batch, projection, shown(file_range.path))
                 made = batch_of(projection, projector.columns(), batch.num_rows)
                 decoded = Decoded(made, mistyped=projector.mistyped)
-                yield RowGroupBatch(decoded, size * batch.num_rows // rows)
+                yield DecodedPart(decoded, size * batch.num_rows // rows)
 
 
 def _start(group: pyarrow.parquet.RowGroupMetaData) -> int:

@@ -6,35 +6,25 @@ must not depend on what is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from narrows.arrow.batches import batch_of
-from narrows.errors import Code, fail
-from narrows.formats.decoder import BadPayload, Decoded, register_decoder
+from narrows.formats.base import OptionMap
+from narrows.formats.decoder import BadPayload, Decoded
 from narrows.projection.columns import DecodeProjection
-from narrows.schema import STRING, Struct
 
 NOT_UTF8 = "not valid UTF-8"
 
 
 class TextDecoder:
-    def __init__(self, options: Mapping[str, object] | None = None) -> None:
+    def __init__(self, options: OptionMap | None = None) -> None:
         """Text has no options of its own."""
-
-    @staticmethod
-    def check_schema(schema: Struct) -> None:
-        """Refuses a schema that lines of text do not have."""
-        if [column.type for column in schema] != [STRING]:
-            columns = ", ".join(column.sql() for column in schema)
-            message = f"format `text` has one column, a STRING, not ({columns})"
-            raise fail(Code.WRONG_TYPE, message, None, "declare `(line STRING)`")
 
     def decode_with_projection(
         self, payloads: Sequence[bytes], projection: DecodeProjection
     ) -> Decoded:
-        self.check_schema(projection.schema)
         lines = pa.array(payloads, pa.binary())
         try:
             texts = lines.cast(pa.string())
@@ -59,6 +49,3 @@ def is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-register_decoder("text", TextDecoder)

@@ -4,12 +4,12 @@ Query:   SELECT a, b FROM t WHERE a > 10      (CREATE PROJECTION p ON t (a, b) O
 Before:  DataSource source=t, decoder=json, schema=[a, b]
 After:   DataSource source=t, decoder=parquet, schema=[a, b], projection=p
 
-Recognises: a table of which everything that is decoded is in the copy. Either the copy is Parquet
-and the table is not, so that nothing but these columns is even read; or the filter right above
-tests the column that the copy is sorted by, so that most of it is skipped.
+Recognises: a table of which everything that is decoded is in the copy. Either the format of the
+table is not columnar, so that of the copy less is even read; or the filter right above tests the
+column that the copy is sorted by, so that most of it is skipped.
 
 Refuses: a copy that lacks a column; one of a table whose files have changed since it was made,
-which would show old rows; a copy of a Parquet table whose order is of no use to the filter. A
+which would show old rows; a copy of a columnar table whose order is of no use to the filter. A
 notice says which. Of several copies the narrowest is read.
 
 Terminates: one pass; a table that is read from a copy is left alone.
@@ -20,7 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from narrows.catalog.declared import Container
 from narrows.catalog.objects import Projection, Source
+from narrows.catalog.registry import FORMATS
 from narrows.demand import Fields
 from narrows.expressions.nodes import columns_of
 from narrows.logical.conjuncts import split
@@ -83,9 +85,14 @@ def _why_not(node: DataSource, copy: Projection, tested: set[str]) -> str | None
     missing = [name for name in _needed(node) if name not in copy.columns]
     if missing:
         return f"it has no column {', '.join(f'`{name}`' for name in missing[:3])}"
-    if node.source.format == "parquet" and not _sorts(copy, tested):
-        return "the table is Parquet, too, and the query does not filter by its order"
+    if _is_columnar(node.source) and not _sorts(copy, tested):
+        return "the table is columnar, too, and the query does not filter by its order"
     return None
+
+
+def _is_columnar(source: Source) -> bool:
+    framing = FORMATS.find(source.format).framing
+    return isinstance(framing, Container) and framing.columnar
 
 
 def _needed(node: DataSource) -> Sequence[str]:

@@ -29,9 +29,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from narrows.catalog.objects import Sink
-from narrows.catalog.options import TAKES_ROWS
+from narrows.catalog.registry import FORMATS
 from narrows.expressions.nodes import columns_of
-from narrows.formats.encoder import encoder_spec
 from narrows.logical.nodes import DataSink, Filter, Generate, Join, Limit, Node, Sort
 from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
@@ -96,7 +95,7 @@ def refusals(plan: Node) -> list[Notice]:
 
 
 def _why_not(sink: Sink) -> str:
-    if sink.format == TAKES_ROWS:
+    if sink.takes_rows:
         return "takes rows"
     return f"writes {sink.format}, which needs columns"
 
@@ -140,7 +139,7 @@ def _projection(project: PhysicalProject, consumers: Sequence[Node]) -> _Project
 
 
 def _can_splice(sink: Sink) -> bool:
-    return encoder_spec(sink.format).supports_by_index_projection
+    return FORMATS.find(sink.format).supports_by_index_projection
 
 
 def _delayable(project: PhysicalProject) -> Iterator[DelayedColumn]:
@@ -172,7 +171,7 @@ def fragments_of(
 
     Each fragment comes with the first of its fields.
     """
-    named = encoder_spec(sink.format).field_options
+    named = FORMATS.find(sink.format).field_options
     options = tuple((name, sink.options[name]) for name in named if name in sink.options)
     run: list[DelayedColumn] = []
     for column in (*columns, None):

@@ -15,7 +15,7 @@ Terminates: each step removes a batch, and none is made.
 
 from __future__ import annotations
 
-from narrows.formats.encoder import encoder_spec
+from narrows.catalog.registry import FORMATS
 from narrows.logical.nodes import Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalBatch, PhysicalEncoder, PhysicalStreamingEncoder
@@ -29,6 +29,6 @@ class StreamingEncoderRewrite:
 def _fuse(node: Node) -> Node | None:
     if not (isinstance(node, PhysicalEncoder) and isinstance(node.child, PhysicalBatch)):
         return None
-    if not encoder_spec(node.sink.format).supports_streaming:
+    if not FORMATS.find(node.sink.format).supports_streaming:
         return None
     return PhysicalStreamingEncoder(child=node.child.child, sink=node.sink)

@@ -15,22 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.errors import Code, fail
 from narrows.expressions.nodes import Call
 from narrows.expressions.text import expression_text
-from narrows.logical.nodes import Aggregation, Distinct, Node, Window
+from narrows.logical.nodes import Aggregation, Distinct, Node
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalStreamingAggregation
+from narrows.physical.execution import kept_window
 from narrows.spark.compile.plan import OpenSource, compile_node, compile_plan
 from narrows.spark.windows.event_time import RunTime
-
-
-def kept_window(plan: Node) -> Window | None:
-    """The window whose rows an aggregation above it folds when it closes."""
-    for node in topological(plan):
-        if isinstance(node, Aggregation) and not isinstance(node, PhysicalStreamingAggregation):
-            for below in topological(node):
-                if isinstance(below, Window):
-                    return below
-    return None
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from narrows.logical.nodes import Node
-from narrows.physical.nodes import PhysicalProject, PhysicalReader
+from narrows.physical.execution import plain_read
+from narrows.physical.nodes import PhysicalReader
+from narrows.projection.columns import Aspect
 from narrows.spark.read.reader import read_spec
-from narrows.spark.sql.sql_text import ShippedSource, SparkSql, quote
 from narrows.worker.read_spec import ReadSpec
 
 
 @dataclass(frozen=True)
-class PlainRead:
+class NamedRead:
     """A reader that does everything, and what it has to do."""
 
     node: PhysicalReader
@@ -31,22 +32,17 @@ class PlainRead:
     nobody selects."""
 
 
-def plain_read(rows: Node, names: Sequence[str]) -> PlainRead | None:
+def named_read(rows: Node, names: Sequence[str]) -> NamedRead | None:
     """The reader of a plan that computes nothing; `names` are what its columns become.
 
-    None where something is computed, or selected twice.
+    None where something is computed, or two columns have one name.
     """
-    reader = rows.children[0] if isinstance(rows, PhysicalProject) else None
-    if not isinstance(rows, PhysicalProject) or not isinstance(reader, PhysicalReader):
+    plain = plain_read(rows)
+    if plain is None or len(set(names)) < len(names):
         return None
-    spec = read_spec(reader)
-    sql = SparkSql({reader.relation.id: ShippedSource(spec.projection, spec.names)}, {})
-    selected = [sql.text(named.expr) for _, named in rows.computed]
-    shipped = [quote(name) for name in spec.names]
-    if not set(selected) <= set(shipped) or len(set(selected)) < len(selected):
-        return None
-    if len(set(names)) < len(names):
-        return None
-    named = dict(zip(selected, names, strict=True))
-    final = tuple(map(named.get, shipped, spec.names))
-    return PlainRead(reader, replace(spec, names=final), in_order=selected == shipped)
+    spec = read_spec(plain.reader)
+    shipped = [spec.projection.by_place[path, Aspect.VALUE] for path in plain.selected]
+    named = dict(zip(shipped, names, strict=True))
+    final = tuple(named.get(place, name) for place, name in enumerate(spec.names))
+    in_order = shipped == list(range(len(spec.names)))
+    return NamedRead(plain.reader, replace(spec, names=final), in_order=in_order)

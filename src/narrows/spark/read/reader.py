@@ -25,6 +25,8 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
     )
     return ReadSpec(
         source=source.name,
+        connector=source.connector,
+        bounded=source.bounded,
         format=source.format,
         projection=projection,
         names=tuple(column_name(relation, place) for place in range(projection.shipped)),

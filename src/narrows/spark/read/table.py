@@ -18,19 +18,20 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.files.listing import FileEntry
+from narrows.connectors.base import Source, find_connector
+from narrows.connectors.entry_log import Entry
 from narrows.optimizer.estimates import type_width
-from narrows.spark.read.source import shared_out, shipped_schema
+from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.sql.rows import SqlText, Views, select
 from narrows.spark.sql.sql_text import quote
 from narrows.worker.carried import Carried
-from narrows.worker.read import read_partition
+from narrows.worker.read import read_share
 from narrows.worker.read_spec import ReadSpec
 
 _ROW_BYTES = 8
@@ -47,23 +48,26 @@ class TableReads:
         self._spark = spark
         self._views: OrderedDict[object, tuple[Views, str]] = OrderedDict()
 
-    def query(self, spec: ReadSpec, files: Sequence[FileEntry]) -> SqlText:
+    def query(self, spec: ReadSpec) -> SqlText:
         """Selects what the specification ships, by its names."""
         # The same read has the same names in every query: Spark compares what it is told.
         columns = [f"x{place}" for place in range(len(spec.names))]
         fragments = [f"y{place}" for place in range(len(spec.fragments))]
-        same = replace(spec, names=tuple(columns), fragments=tuple(fragments), file_log=None)
+        same = replace(spec, names=tuple(columns), fragments=tuple(fragments), entry_log=None)
         if same.order is not None:
             same = replace(same, order="place")
         named = zip(shipped_schema(same).names, shipped_schema(spec).names, strict=True)
         items = [f"{quote(name)} AS {quote(wanted)}" for name, wanted in named]
-        return select(items, self._view(same, files))
+        return select(items, self._view(same))
 
-    def _view(self, spec: ReadSpec, files: Sequence[FileEntry]) -> str:
-        key = (pickle.dumps(spec), tuple(files))
+    def _view(self, spec: ReadSpec) -> str:
+        source = find_connector(spec.connector).source(spec.declared)
+        available = source.available()
+        key = (pickle.dumps(spec), source.version(available))
         if key not in self._views:
             views = Views(self._spark)
-            self._views[key] = views, views.add(read_files(self._spark, spec, files))
+            frame = _read(self._spark, spec, source, source.whole(available))
+            self._views[key] = views, views.add(frame)
             if len(self._views) > _KEPT_READS:
                 _, (oldest, _) = self._views.popitem(last=False)
                 oldest.close()
@@ -76,27 +80,30 @@ class TableReads:
         self._views.clear()
 
 
-def read_files(spark: SparkSession, spec: ReadSpec, files: Sequence[FileEntry]) -> DataFrame:
-    """What the specification ships of these files."""
-    tasks = shared_out(spec, files)
-    step = max(1, believed_size(spec, files) // _ROW_BYTES // max(len(tasks), 1))
-    carried = Carried((spec, tasks))
+def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:
+    """What the specification ships of what is there now."""
+    source = find_connector(spec.connector).source(spec.declared)
+    return _read(spark, spec, source, source.whole(source.available()))
+
+
+def _read(spark: SparkSession, spec: ReadSpec, source: Source, entry: Entry) -> DataFrame:
+    shares = source.split(entry, spec.partitions)
+    step = max(1, believed_size(spec, source.size(entry)) // _ROW_BYTES // max(len(shares), 1))
+    carried = Carried((spec, shares))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reads, parts = carried.value
         for batch in batches:
             for row in batch.column(0).to_pylist():
-                part = parts[row // step]
-                yield from read_partition(reads, part.ranges, part.places)
+                yield from read_share(reads, parts[row // step])
 
-    rows = spark.range(0, len(tasks) * step, 1, max(len(tasks), 1))
+    rows = spark.range(0, len(shares) * step, 1, max(len(shares), 1))
     return rows.where(f"id % {step} = 0").mapInArrow(read, shipped_schema(spec))
 
 
-def believed_size(spec: ReadSpec, files: Sequence[FileEntry]) -> int:
+def believed_size(spec: ReadSpec, payload: int) -> int:
     """Bytes of what is shipped: its share of the payload, by the width of types."""
     shipped = spec.projection.columns[: spec.projection.shipped]
     width = sum(type_width(column.dtype) for column in shipped)
     share = width / max(type_width(spec.projection.schema), 1.0)
-    payload = sum(file.size for file in files)
     return min(_LARGE, int(payload * min(share, 1.0)))

@@ -10,7 +10,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, Observation
@@ -24,13 +23,11 @@ from narrows.logical.relational_nodes import Analytic, SetOperation
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates, type_width
 from narrows.schema import count_leaves
+from narrows.spark.compile.context import Context
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.sql.rows import SqlText
 from narrows.worker.counts import ReadCounts, total_counts
 from narrows.worker.read_spec import ReadSpec
-
-if TYPE_CHECKING:
-    from narrows.spark.session import Session
 
 _SHUFFLING = (Join, Aggregation, Sort, Distinct, Analytic, SetOperation)
 
@@ -77,18 +74,18 @@ class Shuffle:
         )
 
 
-def explain_analyze(session: Session, plan: Plan) -> str:
+def explain_analyze(context: Context, plan: Plan) -> str:
     """The plan, and below it what running it took."""
-    folder = session.state.statistics(f"analyze-{uuid4().hex}", "relations")
+    folder = context.state.statistics(f"analyze-{uuid4().hex}", "relations")
 
     def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
-        placed = session.placed_for(node, spec, "query")
+        placed = context.placed_for(node, spec, "query")
         own = replace(placed, statistics=str((folder / str(node.relation.id)).absolute()))
-        return session.open(node, own, streaming=False)
+        return context.open(node, own, streaming=False)
 
     started = time.perf_counter()
     try:
-        frame = compile_plan(plan.physical, session.spark, open_source)
+        frame = compile_plan(plan.physical, context.spark, open_source)
         rows = _write_nowhere(frame)
         seconds = time.perf_counter() - started
         reads = [

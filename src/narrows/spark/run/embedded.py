@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,9 +44,6 @@ _JAVA_OPTIONS = (
     "-Darrow.enable_null_check_for_get=false",
 )
 
-_SOME = 32
-"""Tasks for a cluster of unknown size: a task that has nothing to read still costs something."""
-
 
 def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
     """Starts Spark in this process; what it has to say goes to the log file."""
@@ -63,18 +59,6 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
         builder = builder.config("spark.driver.extraJavaOptions", " ".join(options))
         with _errors_to(log):
             return builder.getOrCreate()
-
-
-def cores(spark: SparkSession) -> int:
-    """How many tasks can run at a time, as far as settings tell: on a cluster that grows and
-    shrinks, or that somebody else set up, nothing does."""
-    local = re.fullmatch(r"local(?:\[(\d+|\*).*\])?", spark.conf.get("spark.master", "") or "")
-    if local:
-        count = local[1] or "1"
-        return (os.cpu_count() or 1) if count == "*" else int(count)
-    executors = spark.conf.get("spark.executor.instances", "") or ""
-    each = spark.conf.get("spark.executor.cores", "") or "1"
-    return int(executors) * int(each) if executors.isdecimal() and each.isdecimal() else _SOME
 
 
 @contextmanager

@@ -10,19 +10,21 @@ import json
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from narrows.catalog.objects import Projection, Source
 from narrows.errors import Code, did_you_mean, fail
 from narrows.files.atomic import write_atomically
 from narrows.files.names import check_name
+from narrows.planner.catalog import Catalog
+from narrows.planner.query import plan_query
 from narrows.schema import quoted
+from narrows.spark.compile.context import Context
 from narrows.spark.run.table_statistics import fingerprint
+from narrows.sql.parse import parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreateProjection
-
-if TYPE_CHECKING:
-    from narrows.spark.session import Session
 
 _ROW_GROUP = 4 << 20
 """Bytes of a row group: small, so that a filter on the sort key can skip most of them."""
@@ -31,17 +33,18 @@ _ROW_GROUP = 4 << 20
 class Projections:
     """The copies that a session knows of."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._state = session.state
+    def __init__(self, context: Context, catalog: Catalog) -> None:
+        self._context = context
+        self._catalog = catalog
+        self._state = context.state
 
     def create(self, statement: CreateProjection) -> None:
         check_name(statement.name, statement.name_span)
-        source = self._session.catalog.find_source(Name(statement.table, statement.table_span))
-        if not source.bounded or "path" not in source.options:
+        source = self._catalog.find_source(Name(statement.table, statement.table_span))
+        if not source.bounded or source.comes_as_frame:
             raise fail(
                 Code.NOT_SUPPORTED,
-                f"`{source.name}` is no table of files, and only those can have projections",
+                f"`{source.name}` is no table that we read, and only those can have projections",
                 statement.table_span,
             )
         exists = self._state.projection_record(statement.name).exists()
@@ -67,7 +70,7 @@ class Projections:
     def refresh(self, name: Name) -> None:
         """Makes a copy anew, of the files that there are now."""
         known = self._read(name)
-        self._make(self._session.catalog.find_source(Name(known.table, name.span)), known)
+        self._make(self._catalog.find_source(Name(known.table, name.span)), known)
 
     def drop(self, name: Name) -> None:
         self._read(name)
@@ -81,14 +84,14 @@ class Projections:
         by_table: dict[str, list[Projection]] = {}
         for copy in kept:
             by_table.setdefault(copy.table.casefold(), []).append(copy)
-        for source in self._session.catalog.sources:
+        for source in self._catalog.sources:
             copies = by_table.get(source.name.casefold(), [])
             if not copies and not source.projections:
                 continue
-            now = fingerprint(source) if source.bounded and "path" in source.options else ""
+            now = fingerprint(source) if source.bounded and not source.comes_as_frame else ""
             found = tuple(replace(copy, stale=copy.files != now) for copy in copies)
             if found != source.projections:
-                self._session.catalog.add_source(replace(source, projections=found))
+                self._catalog.add_source(replace(source, projections=found))
 
     def _make(self, source: Source, copy: Projection) -> None:
         files = fingerprint(source)
@@ -96,7 +99,7 @@ class Projections:
         target = folder / files[:16]
         columns = ", ".join(map(quoted, copy.columns))
         order = f" ORDER BY {', '.join(map(quoted, copy.order_by))}" if copy.order_by else ""
-        plain = self._session.query_of(replace(source, projections=()), columns, order)
+        plain = self._rows_of(replace(source, projections=()), columns, order)
         rows = plain.write.option("parquet.block.size", str(_ROW_GROUP)).mode("overwrite")
         rows.parquet(str(target.absolute()))
         made = replace(copy, path=str(target.absolute()), files=files, stale=False)
@@ -106,6 +109,14 @@ class Projections:
             if old != target:
                 shutil.rmtree(old, ignore_errors=True)
         self.check()
+
+    def _rows_of(self, source: Source, columns: str, more: str) -> DataFrame:
+        """Columns of a source as it is, without its copies."""
+        other = Catalog()
+        other.add_source(source)
+        query = parse_query(f"SELECT {columns} FROM {quoted(source.name)}{more}")
+        plan = plan_query(query, other, pruning=self._context.pruning)
+        return self._context.query(plan)
 
     def _read(self, name: Name) -> Projection:
         check_name(name.text, name.span)

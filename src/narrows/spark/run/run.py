@@ -7,25 +7,27 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.errors import PySparkException
 
 from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
 from narrows.logical.walk import sources_of
+from narrows.physical.execution import Mode, execution_of
+from narrows.planner.catalog import Catalog
+from narrows.spark.compile.context import Context
 from narrows.spark.run.late_rows import LateRows
-from narrows.spark.run.start import closing_step, prepare
+from narrows.spark.shared.pipeline import shared_query
 from narrows.spark.shared.query import SharedQuery
-from narrows.spark.shared.streams import READY_SECONDS
+from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
 from narrows.spark.streaming.failures import ATTEMPTS, reason_of, was_too_slow
-from narrows.spark.streaming.feed import Query
+from narrows.spark.streaming.feed import FedQuery, Query
+from narrows.spark.streaming.pipeline import Pace, PipelineQuery
+from narrows.spark.windows.windows import windows_of
 from narrows.worker.counts import ReadCounts, total_counts
-
-if TYPE_CHECKING:
-    from narrows.spark.session import Session
 
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 
@@ -70,6 +72,12 @@ class PipelineRun:
     def counts(self) -> Mapping[str, ReadCounts]:
         """What has been read of each source."""
         return {source: total_counts(folder) for source, folder in self.sources}
+
+    def lag(self) -> Mapping[str, Mapping[str, int]]:
+        """How far it is behind each source that it is fed with, as far as that can be told."""
+        feeds = self.query.feeds if isinstance(self.query, FedQuery) else ()
+        lags = {feed.source: feed.lag()._asdict() for feed in feeds}
+        return {s: {k: v for k, v in lag.items() if v is not None} for s, lag in lags.items()}
 
     def shared(self) -> Mapping[str, Mapping[str, Any]]:
         """What is to be said of each shared stream that it reads."""
@@ -119,7 +127,9 @@ class Run:
 
     def __init__(
         self,
-        session: Session,
+        context: Context,
+        streams: SharedStreams,
+        catalog: Catalog,
         pipelines: Sequence[str],
         *,
         once: bool,
@@ -129,37 +139,21 @@ class Run:
         close_windows: bool = True,
     ) -> None:
         self.pipelines: list[PipelineRun] = []
-        prepared = [
-            prepare(
-                session,
-                session.catalog.pipeline(name),
-                once=once,
-                trigger=trigger,
-                close_windows=close_windows,
-            )
-            for name in pipelines
-        ]
+        pace = Pace(once, trigger, once and close_windows)
+        planned = [_planned(context, catalog, name, pace) for name in pipelines]
+        # Everything is compiled before anything starts: a problem in one starts none.
+        prepared = [(pipeline, _prepare(streams, pipeline)) for pipeline in planned]
         try:
-            shared = [query for _, _, query in prepared if isinstance(query, SharedQuery)]
+            shared = [query for _, query in prepared if isinstance(query, SharedQuery)]
             if shared:
-                session.shared.start(
+                streams.start(
                     shared, once=once, trigger=trigger, start_at=start_at, timeout=ready_timeout
                 )
-            for pipeline, plan, query in prepared:
-                closes = once and close_windows and not isinstance(query, SharedQuery)
-                then = closing_step(session, pipeline, plan) if closes else None
-                running = query if isinstance(query, SharedQuery) else query()
-                names = dict.fromkeys(
-                    node.source.name for node in sources_of(plan.logical) if not node.source.shared
-                )
-                folders = [(n, session.state.statistics(pipeline.name, n)) for n in names]
-                restart = None if isinstance(query, SharedQuery) else query
-                self.pipelines.append(
-                    PipelineRun(pipeline.name, plan, running, folders, then, restart)
-                )
+            for pipeline, query in prepared:
+                self.pipelines.append(_run_of(pipeline, query))
         except BaseException:
             self.stop()
-            for query in (query for _, _, query in prepared if isinstance(query, SharedQuery)):
+            for query in (query for _, query in prepared if isinstance(query, SharedQuery)):
                 query.stop()
             raise
 
@@ -180,6 +174,7 @@ class Run:
                 "error": pipeline.error,
                 "late": pipeline.late_rows,
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
+                "lag": pipeline.lag(),
                 "shared": pipeline.shared(),
             }
             for pipeline in self.pipelines
@@ -214,6 +209,38 @@ class Run:
         if failed:
             reasons = "; ".join(f"`{p.name}`: {p.error}" for p in failed)
             raise fail(Code.PIPELINE_FAILED, f"pipeline {reasons}")
+
+
+def _planned(context: Context, catalog: Catalog, name: str, pace: Pace) -> PipelineQuery:
+    declared = catalog.pipeline(name)
+    plan = catalog.plan_pipeline(declared.name, pruning=context.pruning)
+    context.state.claim(declared.name, plan.physical)
+    closes = pace.closes and bool(windows_of(plan.physical))
+    pace = replace(pace, closes=closes)
+    return PipelineQuery(context, declared.name, declared.sinks, plan, pace)
+
+
+def _prepare(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery | Callable[[], Query]:
+    """What starts a pipeline; which way it runs is in its plan."""
+    sources = [node.source for node in sources_of(pipeline.plan.logical)]
+    if any(source.shared for source in sources):
+        return shared_query(streams, pipeline)
+    if execution_of(pipeline.plan.physical).mode is Mode.COPY:
+        return pipeline.start_copying
+    stream = pipeline.compile()
+    return lambda: pipeline.start(stream)
+
+
+def _run_of(pipeline: PipelineQuery, query: SharedQuery | Callable[[], Query]) -> PipelineRun:
+    names = dict.fromkeys(
+        node.source.name for node in sources_of(pipeline.plan.logical) if not node.source.shared
+    )
+    state = pipeline.context.state
+    folders = [(name, state.statistics(pipeline.name, name)) for name in names]
+    if isinstance(query, SharedQuery):  # it goes on by itself
+        return PipelineRun(pipeline.name, pipeline.plan, query, folders)
+    then = pipeline.closing_step()
+    return PipelineRun(pipeline.name, pipeline.plan, query(), folders, then, query)
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from narrows.catalog.objects import Source
 from narrows.catalog.statistics import ColumnStatistics, TableStatistics
+from narrows.errors import NarrowsError
 from narrows.files.atomic import write_atomically
-from narrows.files.listing import list_files
 from narrows.optimizer.estimates import type_width
 from narrows.schema import BINARY, STRING, Field, is_nested, quoted
-
-if TYPE_CHECKING:
-    from narrows.spark.session import Session
+from narrows.spark.compile.context import connected
 
 
-def count_table(session: Session, source: Source) -> TableStatistics:
+def count_table(source: Source, query: Callable[[str], DataFrame]) -> TableStatistics:
     """Rows, and of each column the average width, the distinct values (about) and the NULLs."""
     before = fingerprint(source)
     selected = ["count(*)"]
     for field in source.schema:
         selected.extend(_figures(field))
-    query = f"SELECT {', '.join(selected)} FROM {quoted(source.name)}"
-    (row,) = session.query(query).collect()
+    sql = f"SELECT {', '.join(selected)} FROM {quoted(source.name)}"
+    (row,) = query(sql).collect()
     rows, figures = int(row[0]), list(row)[1:]
     columns = {}
     for place, field in enumerate(source.schema):
@@ -49,10 +47,12 @@ def _figures(field: Field) -> Sequence[str]:
 
 
 def fingerprint(source: Source) -> str:
-    """Changes whenever the table's files do."""
-    files = list_files(str(source.options["path"]), missing_ok=True)
-    text = "\n".join(sorted(repr(file) for file in files))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Changes whenever what is in the table does."""
+    table = connected(source)
+    try:
+        return table.version(table.available())
+    except NarrowsError:
+        return ""  # it is not there (any more), which is said when somebody reads it
 
 
 def save_statistics(path: Path, counted: TableStatistics) -> None:

@@ -21,7 +21,6 @@ goes back to the common lane.
 from __future__ import annotations
 
 import contextlib
-import pickle
 import statistics
 import threading
 import time
@@ -32,9 +31,9 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.log import SharedLog
+from narrows.shared.source import ENTRIES_AT_ONCE
 from narrows.spark.shared.group_member import Member
-from narrows.spark.shared.log_source import ENTRIES_AT_ONCE
-from narrows.spark.write.sink import Written, discard, publish_batch
+from narrows.worker.write import Receipts, discard, publish, receipts_from_text
 
 _LOOK_SECONDS = 0.1
 _PATIENCE_SECONDS = 30.0
@@ -110,10 +109,12 @@ class Lane(threading.Thread):
             self.deadline = None
         done: list[Member] = []
         for member in due:
-            written = [
-                pickle.loads(row["written"]) for row in results if row["member"] == member.name
+            receipts = [
+                receipts_from_text(row["written"])
+                for row in results
+                if row["member"] == member.name
             ]
-            if self._publish(member, written):
+            if self._publish(member, receipts):
                 done.append(member)
         self._group.advance({m.name: until[m.name] for m in done})
         for member in done:
@@ -139,12 +140,12 @@ class Lane(threading.Thread):
     def _size(self, member: Member, until: int) -> int:
         return sum(entry.size for entry in self._group.log.entries(member.position, until))
 
-    def _publish(self, member: Member, written: Sequence[Written]) -> bool:
+    def _publish(self, member: Member, receipts: Sequence[Receipts]) -> bool:
         if member.gone.is_set():  # nobody wanted to wait for it
-            discard(written)
+            discard(member.write, receipts)
             return False
         try:
-            publish_batch(member.write, written, member.position + 1)
+            publish(member.write, member.position + 1, receipts)
         except Exception as error:
             self._group.fail(self, member, error)
             return False

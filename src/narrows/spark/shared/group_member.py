@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import threading
 import time
 import uuid
@@ -15,16 +14,16 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.shared.log import SharedLog
-from narrows.spark.read.source import shipped_schema
-from narrows.spark.shared.log_source import LogSpec, read_entries, shares
-from narrows.spark.write.sink import write_task
+from narrows.connectors.target import WriteSpec
+from narrows.spark.read.shipped import shipped_schema
 from narrows.worker.carried import Carried
-from narrows.worker.write_spec import WriteSpec
+from narrows.worker.read import read_entry
+from narrows.worker.read_spec import ReadSpec
+from narrows.worker.write import receipts_to_text, write_task
 
 EXECUTION = ".execution"
 Batches = Iterator[pa.RecordBatch]
-_RESULT = "member STRING, written BINARY, seconds DOUBLE"
+_RESULT = "member STRING, written STRING, seconds DOUBLE"
 
 
 @dataclass
@@ -48,7 +47,7 @@ class Member:
         """Says what the next job reads."""
         self.execution.unlink(missing_ok=True)
         replacing = self.tasks.with_suffix(".new")
-        replacing.write_text(json.dumps([self.position, upto]), "utf-8")
+        replacing.write_text(json.dumps({"after": self.position, "upto": upto}), "utf-8")
         replacing.replace(self.tasks)
 
     @property
@@ -57,14 +56,14 @@ class Member:
         return self.tasks.with_suffix(EXECUTION)
 
 
-def member_source(spark: SparkSession, log: LogSpec, tasks: Path, partitions: int) -> DataFrame:
+def member_source(spark: SparkSession, spec: ReadSpec, tasks: Path, partitions: int) -> DataFrame:
     """The rows of the entries that the task file names when the frame is run."""
-    carried = Carried(log)
+    carried = Carried(spec)
 
     def read(batches: Batches) -> Batches:
         return _read(carried.value, tasks, partitions, batches)
 
-    return spark.range(0, partitions, 1, partitions).mapInArrow(read, shipped_schema(log.read))
+    return spark.range(0, partitions, 1, partitions).mapInArrow(read, shipped_schema(spec))
 
 
 def written(rows: DataFrame, name: str, write: WriteSpec) -> DataFrame:
@@ -78,11 +77,11 @@ def written(rows: DataFrame, name: str, write: WriteSpec) -> DataFrame:
 
 
 def copied(
-    spark: SparkSession, log: LogSpec, tasks: Path, partitions: int, name: str, write: WriteSpec
+    spark: SparkSession, spec: ReadSpec, tasks: Path, partitions: int, name: str, write: WriteSpec
 ) -> DataFrame:
     """The same for a pipeline that computes nothing: its reader has encoded everything, so what it
     ships is what its sinks take, and no row need cross the JVM."""
-    both = Carried((log, write))
+    both = Carried((spec, write))
 
     def copy(batches: Batches) -> Batches:
         reads, writes = both.value
@@ -91,13 +90,12 @@ def copied(
     return spark.range(0, partitions, 1, partitions).mapInArrow(copy, _RESULT)
 
 
-def _read(log: LogSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
+def _read(spec: ReadSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
     tell_execution(tasks)
-    after, upto = json.loads(tasks.read_text("utf-8"))
-    packed = shares(SharedLog(log.folder).entries(after, upto), partitions)
+    entry = json.loads(tasks.read_text("utf-8"))
     for batch in numbers:
         for partition in batch.column(0).to_pylist():
-            yield from read_entries(log, packed[partition])
+            yield from read_entry(spec, entry, 0, partition, partitions)
 
 
 def tell_execution(tasks: Path) -> None:
@@ -116,10 +114,10 @@ def tell_execution(tasks: Path) -> None:
 
 def _write(name: str, spec: WriteSpec, rows: Batches) -> Batches:
     started = time.perf_counter()
-    written = write_task(spec, rows)
-    columns = [[name], [pickle.dumps(written)], [time.perf_counter() - started]]
+    receipts = write_task(spec, rows)
+    columns = [[name], [receipts_to_text(receipts)], [time.perf_counter() - started]]
     arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
     yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
 
 
-_RESULT_TYPES = (pa.string(), pa.binary(), pa.float64())
+_RESULT_TYPES = (pa.string(), pa.string(), pa.float64())

@@ -1,209 +1,165 @@
-"""The ingest of a shared stream: a Spark source that decodes for everybody, and the sink beside it.
+"""The ingest of a shared stream: decodes for everybody, entry by entry.
 
-The source's tasks read payloads, decode what the running pipelines need together and write it into
-segments; the JVM carries one line of JSON for each task. The sink publishes what the tasks of a
-micro-batch wrote as one entry of the log. Neither payloads nor decoded values enter the JVM.
+It needs no streaming query. What it has done is in two logs: what was taken (`EntryLog`), and what
+of that is decoded (`SharedLog`), under the same number. So an entry is a batch job, and one whose
+job a crash cut short is decoded again, while one that is published is left alone.
 
-An entry has the number of the entry in the log of files that it was made from. So a batch that is
-run again after a crash knows whether its entry is there already, and then does nothing.
+    new payloads ─► an entry, journaled ─► the union of now ─► a job: segments ─► published
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamReader,
-    DataSourceStreamWriter,
-    InputPartition,
-    WriterCommitMessage,
-)
-from pyspark.sql.streaming.datasource import ReadLimit
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
-from narrows.demand import NOTHING, Demand
-from narrows.demand_json import demand_from_json, demand_to_json
-from narrows.files.ranges import FileRange
-from narrows.projection.columns import Aspect, DecodeProjection
-from narrows.shared.log import EMPTY, Entry, SharedLog
+from narrows.connectors.base import Available, Share, Source, find_connector
+from narrows.connectors.entry_log import EntryLog
+from narrows.shared.ingest_task import Union, entry_of, ingest_share
+from narrows.shared.log import SharedLog
 from narrows.shared.registry import Registry
-from narrows.shared.segments import SegmentWriter, segment_from_json
-from narrows.spark.read.source import FileRanges
-from narrows.spark.shared.file_reader import FileStreamReader
 from narrows.worker.carried import Carried
-from narrows.worker.counts import ReadCounts
-from narrows.worker.read import read_partition
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.row_order import Place
 
-MESSAGE = "message"
 DEFAULT_BATCH_BYTES = 256 << 20
 """What one micro-batch takes, unless the stream says otherwise: while one is decoded the pipelines
 are busy with the one before, and a pipeline that joins waits for one at most."""
 
-
-@dataclass(frozen=True)
-class IngestSpec:
-    folder: str
-    """Of the shared stream, in the state folder."""
-    read: ReadSpec
-    """How to read; which columns is decided for each micro-batch."""
-
-
-class NarrowsIngest(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "narrows_ingest"
-
-    @property
-    def _spec(self) -> IngestSpec:
-        return Carried[IngestSpec].from_option(self.options["spec"]).value
-
-    def schema(self) -> str:
-        return f"{MESSAGE} STRING"
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return _IngestReader(self._spec)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return _EntryWriter(self._spec.folder)
-
-
-class _Part(InputPartition):
-    """What one task decodes; without ranges it says only that the batch was there."""
-
-    def __init__(
-        self,
-        number: int,
-        version: int,
-        demand: Demand,
-        ranges: Sequence[FileRange] = (),
-        places: Sequence[Place] = (),
-    ) -> None:
-        self.number = number
-        self.version = version
-        self.demand = demand
-        self.ranges = ranges
-        self.places = places
-
-
-class _IngestReader(FileStreamReader):
-    def __init__(self, spec: IngestSpec) -> None:
-        super().__init__(spec.read)
-        self._ingest = spec
-        self._planned: tuple[int, Sequence[InputPartition]] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_ingest": self._ingest, "_planned": None}
-
-    @property
-    def _registry(self) -> Registry:
-        return Registry(self._ingest.folder)
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        # Also when there is nothing to read: whoever has just registered waits for this.
-        self._registry.apply()
-        return super().latestOffset(start, limit)
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        number = end["entry"]
-        if self._planned is None or self._planned[0] != number:
-            # Should Spark ask twice for a batch, both answers must be of the same projection.
-            self._planned = number, self._plan(start, end)
-        return self._planned[1]
-
-    def _plan(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        number = end["entry"]
-        log = SharedLog(self._ingest.folder)
-        if number == EMPTY:
-            # Spark begins a query with a batch, also when there is nothing to read.
-            return [_Part(EMPTY, 0, NOTHING)]
-        if log.has(number):
-            entry = log.entry(number)
-            return [_Part(number, entry.version, entry.demand)]
-        applied = self._registry.apply(number)
-        parts = super().partitions(start, end)
-        shares = [part for part in parts if isinstance(part, FileRanges)] or [FileRanges([], [])]
-        return [
-            _Part(number, applied.version, applied.demand, share.ranges, share.places)
-            for share in shares
-        ]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Part)
-        message = json.dumps(_decode(self._ingest, partition))
-        yield pa.RecordBatch.from_arrays([pa.array([message])], names=[MESSAGE])
-
-
-def _decode(spec: IngestSpec, part: _Part) -> dict[str, object]:
-    """Decodes ranges into a segment; the message that tells of it."""
-    projection = DecodeProjection(spec.read.projection.schema, part.demand, version=part.version)
-    names = tuple(str(place) for place in range(len(projection.columns)))
-    read = replace(spec.read, projection=projection, names=names)
-    if read.event_time is not None and part.demand is not NOTHING:
-        place = projection.by_place[(read.event_time.column,), Aspect.VALUE]
-        read = replace(read, event_time=replace(read.event_time, place=place))
-    counts = ReadCounts()
-    with SegmentWriter(SharedLog(spec.folder).segments) as writer:
-        for one, place_of_range in zip(part.ranges, part.places, strict=True):
-            for batch in read_partition(read, [one], total=counts):
-                writer.write(batch)
-            writer.end_run(place_of_range.number)
-        segment = writer.finish()
-    return {
-        "number": part.number,
-        "version": part.version,
-        "demand": demand_to_json(part.demand),
-        "segments": [] if segment is None else [asdict(segment)],
-        "counts": asdict(counts),
-    }
+_MESSAGE = "message"
+_LOOK_SECONDS = 0.05
+_PATIENCE_SECONDS = 60.0
 
 
 @dataclass
-class _Messages(WriterCommitMessage):
-    """What the source's tasks said, as far as it came through this one."""
+class Goal:
+    """What was available at a moment, for whoever wants to read that and no more."""
 
-    texts: list[str]
-
-
-class _EntryWriter(DataSourceStreamArrowWriter):
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return _Messages([text for batch in iterator for text in batch.column(0).to_pylist()])
-
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        said = _said(messages)
-        if said and said[0]["number"] != EMPTY:
-            SharedLog(self._folder).publish(_entry(said))
-
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        names = [segment["name"] for message in _said(messages) for segment in message["segments"]]
-        SharedLog(self._folder).remove_segments(names)
+    available: Available
+    upto: int | None = None
+    """The entry with which all of it was taken; None while some is not."""
 
 
-def _said(messages: Sequence[WriterCommitMessage | None]) -> list[dict[str, Any]]:
-    texts = [text for m in messages if isinstance(m, _Messages) for text in m.texts]
-    return [json.loads(text) for text in texts]
+class Ingest:
+    """Decodes as long as somebody wants more."""
 
+    def __init__(self, spark: SparkSession, spec: ReadSpec, folder: Path) -> None:
+        assert spec.entry_log is not None
+        self._spark = spark
+        self._spec = spec
+        self._static = Carried((spec, str(folder)))
+        self._shared = SharedLog(folder)
+        self._registry = Registry(folder)
+        self._log = EntryLog(spec.entry_log)
+        self._source: Source = find_connector(spec.connector).source(spec.declared)
+        self._goals: list[Goal] = []
+        self._every: float | None = None
+        self._stopped = threading.Event()
+        self._tag = f"narrows-ingest-{uuid.uuid4().hex}"
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
 
-def _entry(said: Sequence[dict[str, Any]]) -> Entry:
-    first = said[0]
-    counts: dict[str, int] = {}
-    for message in said:
-        for name, count in message["counts"].items():
-            counts[name] = counts.get(name, 0) + count
-    return Entry(
-        number=first["number"],
-        version=first["version"],
-        demand=demand_from_json(first["demand"]),
-        segments=tuple(segment_from_json(s) for message in said for s in message["segments"]),
-        counts=counts,
-    )
+    # --- for the stream ---------------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, every: float | None) -> None:
+        """Decodes what comes, looking every so many seconds; None: only what goals ask for."""
+        if self._log.last() < self._shared.last():
+            raise self._log.is_behind(self._shared.last())
+        self._every = every
+        self.failure = None
+        self._stopped.clear()
+        self._thread = threading.Thread(
+            target=self._run, name=f"ingest of {self._spec.source}", daemon=True
+        )
+        self._thread.start()
+
+    def poll(self) -> None:
+        """Its thread takes the union of now whenever it looks for something new."""
+
+    def add_goal(self) -> Goal:
+        """Sees to it that what is there now is decoded."""
+        goal = Goal(self._source.available())
+        self._goals.append(goal)
+        return goal
+
+    def reached(self, goal: Goal) -> bool:
+        return goal.upto is not None and self._shared.last() >= goal.upto
+
+    def stop(self) -> None:
+        """Ends it; a job that is under way is given up."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._spark.interruptTag(self._tag)
+            self._thread.join(_PATIENCE_SECONDS)
+            self._thread = None
+
+    # --- its thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._spark.addTag(self._tag)
+            while not self._stopped.is_set():
+                began = time.monotonic()
+                # Also when there is nothing to read: whoever has just registered waits for this.
+                self._registry.apply()
+                number = self._next()
+                if number is not None:
+                    self._decode(number)
+                elif self._every is None and not self._goals:
+                    return
+                else:
+                    self._stopped.wait(self._pause(began))
+        except BaseException as error:
+            if not self._stopped.is_set():
+                self.failure = error
+
+    def _pause(self, began: float) -> float:
+        left = (self._every or 0.0) - (time.monotonic() - began)
+        return max(_LOOK_SECONDS, left)
+
+    def _next(self) -> int | None:
+        """The entry to decode next: one that a crash left, or a new one; None if nothing is new."""
+        if self._log.last() > self._shared.last():
+            return self._shared.last() + 1
+        while self._goals:
+            goal = self._goals[0]
+            entry = self._source.admit(self._log, goal.available)
+            if entry is not None:
+                return self._log.append(entry)
+            goal.upto = self._log.last()
+            del self._goals[0]
+        if self._every is None:
+            return None
+        entry = self._source.admit(self._log, self._source.available())
+        return None if entry is None else self._log.append(entry)
+
+    def _decode(self, number: int) -> None:
+        applied = self._registry.apply(number)
+        union = Union(number, applied.version, applied.demand)
+        entry = self._log.entry(number)
+        shares = self._source.split(entry, self._spec.partitions) or [Share([], [])]
+        static, dynamic = self._static, Carried((union, shares))
+
+        def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            spec, folder = static.value
+            wanted, parts = dynamic.value
+            for batch in batches:
+                for task in batch.column(0).to_pylist():
+                    message = ingest_share(spec, folder, wanted, parts[task])
+                    yield pa.RecordBatch.from_arrays([pa.array([message])], names=[_MESSAGE])
+
+        tasks = self._spark.range(0, len(shares), 1, len(shares))
+        rows = tasks.mapInArrow(decode, f"{_MESSAGE} STRING").collect()
+        if self._stopped.is_set():
+            return  # somebody may have taken over: the segments are swept
+        self._shared.publish(entry_of([row[_MESSAGE] for row in rows]))
+        self._source.committed(entry)

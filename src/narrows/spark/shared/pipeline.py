@@ -2,120 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from narrows.explain.plan import Plan
 from narrows.files.names import file_name
-from narrows.logical.nodes import (
-    Aggregation,
-    Decoded,
-    Distinct,
-    Join,
-    Limit,
-    Sort,
-    StatefulFunction,
-    Window,
-)
+from narrows.logical.nodes import Decoded
 from narrows.logical.walk import topological
+from narrows.physical.execution import Mode, execution_of, rows_of
 from narrows.shared.registry import consumers_of
-from narrows.spark.compile.closed_windows import Streamed
-from narrows.spark.compile.plan import OpenSource
+from narrows.spark.compile.plan import compile_plan
 from narrows.spark.shared.group_member import Member, copied, member_source, written
-from narrows.spark.shared.log_source import LogSpec, NarrowsLog
-from narrows.spark.shared.query import Reads, SharedQuery, Then
-from narrows.spark.streaming.feed import Query
-from narrows.spark.write.sink_frame import copied_from
-from narrows.worker.carried import Carried
+from narrows.spark.shared.query import Reads, SharedQuery
+from narrows.spark.shared.streams import SharedStreams
+from narrows.spark.streaming.pipeline import PipelineQuery
+from narrows.spark.write.sink_frame import copied_from, sink_frame
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.write_spec import WriteSpec
-
-if TYPE_CHECKING:
-    from narrows.spark.session import Session
-
-_NEEDS_A_QUERY = (Aggregation, Distinct, Join, Limit, Sort, StatefulFunction, Window)
-"""What keeps something from one micro-batch to the next, or reads more than one source."""
 
 
-def reads_shared(plan: Plan) -> bool:
-    return any(node.source.shared for node in _sources(plan))
-
-
-def is_stateless(plan: Plan) -> bool:
-    """Could every micro-batch be computed without knowing of any other?"""
-    nodes = topological(plan.physical)
-    return len(_sources(plan)) == 1 and not any(isinstance(n, _NEEDS_A_QUERY) for n in nodes)
-
-
-def shared_query(
-    session: Session,
-    pipeline: str,
-    plan: Plan,
-    *,
-    for_sinks: Callable[[DataFrame], DataFrame],
-    write: WriteSpec,
-    streamed: Callable[[OpenSource], Streamed],
-    start: Callable[[Streamed], Query],
-    closing: Callable[[OpenSource], Then | None] | None,
-) -> SharedQuery:
-    """The pipeline, compiled and ready to be started.
-
-    `for_sinks` makes of its rows what its sinks take, `start` starts a streaming query of it, and
-    `closing` closes its windows when that query has come to its end.
-    """
+def shared_query(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery:
+    """The pipeline, compiled and ready to be started."""
     # A pipeline may read a stream twice, to join it with itself: then it is two consumers.
-    shared = [node for node in _sources(plan) if node.source.shared]
-    names = consumers_of(pipeline, len(shared))
+    nodes = topological(pipeline.plan.physical)
+    shared = [node for node in nodes if isinstance(node, Decoded) and node.source.shared]
     reads = {
-        id(node): Reads(session.shared.stream(node.source), name, node.decode_projection)
-        for node, name in zip(shared, names, strict=True)
+        node.relation.id: Reads(streams.stream(node.source), consumer, node.decode_projection)
+        for node, consumer in zip(shared, consumers_of(pipeline.name, len(shared)), strict=True)
     }
 
-    def log_spec(node: Decoded, spec: ReadSpec) -> LogSpec:
-        read = reads[id(node)]
-        return LogSpec(str(read.stream.folder), read.consumer, session.placed(node.source, spec))
+    def place(node: Decoded, spec: ReadSpec) -> ReadSpec:
+        read = reads[node.relation.id]
+        return read.stream.read_by(read.consumer, spec)
 
-    if is_stateless(plan):
+    pipeline = replace(pipeline, place_shared=place)
+    if execution_of(pipeline.plan.physical).mode is Mode.GROUPED:
         (read,) = reads.values()
-        tasks = read.stream.folder / "tasks" / f"{file_name(pipeline)}.json"
-        tasks.parent.mkdir(parents=True, exist_ok=True)
-
-        def computed(partitions: int) -> DataFrame:
-            def open_member(node: Decoded, spec: ReadSpec) -> DataFrame:
-                return member_source(session.spark, log_spec(node, spec), tasks, partitions)
-
-            rows = session.compile(plan, streaming=True, pipeline=pipeline, open_shared=open_member)
-            return written(for_sinks(rows), pipeline, write)
-
-        plain = copied_from(plan)
-        if plain is None:
-            computed(1)  # what Spark will not take is said before anything starts
-            member = Member(pipeline, write, computed, tasks)
-        else:
-            log = log_spec(plain.node, plain.spec)
-            member = Member(
-                pipeline,
-                write,
-                lambda partitions: copied(session.spark, log, tasks, partitions, pipeline, write),
-                tasks,
-            )
-        return SharedQuery(session.shared, pipeline, [read], member=member)
-
-    def open_log(node: Decoded, spec: ReadSpec) -> DataFrame:
-        option = Carried(log_spec(node, spec)).to_option()
-        return session.spark.readStream.format(NarrowsLog.name()).option("spec", option).load()
-
-    stream = streamed(open_log)
+        return SharedQuery(streams, pipeline.name, [read], member=_member(pipeline, read))
+    stream = pipeline.compile()
     return SharedQuery(
-        session.shared,
-        pipeline,
+        streams,
+        pipeline.name,
         list(reads.values()),
-        start=lambda: start(stream),
-        then=None if closing is None else closing(open_log),
+        start=lambda: pipeline.start(stream),
+        then=pipeline.closing_step(),
     )
 
 
-def _sources(plan: Plan) -> list[Decoded]:
-    return [node for node in topological(plan.physical) if isinstance(node, Decoded)]
+def _member(pipeline: PipelineQuery, read: Reads) -> Member:
+    """The pipeline as a member of its stream's group."""
+    context, name, write = pipeline.context, pipeline.name, pipeline.write
+    tasks = read.stream.folder / "tasks" / f"{file_name(name)}.json"
+    tasks.parent.mkdir(parents=True, exist_ok=True)
+    plain = copied_from(pipeline.plan)
+    if plain is not None:
+        spec = read.stream.read_by(read.consumer, plain.spec)
+        return Member(
+            name,
+            write,
+            lambda partitions: copied(context.spark, spec, tasks, partitions, name, write),
+            tasks,
+        )
+
+    def computed(partitions: int) -> DataFrame:
+        def open_member(node: Decoded, spec: ReadSpec) -> DataFrame:
+            placed = read.stream.read_by(read.consumer, spec)
+            return member_source(context.spark, placed, tasks, partitions)
+
+        rows = compile_plan(rows_of(pipeline.plan.physical), context.spark, open_member)
+        return written(sink_frame(pipeline.plan, rows), name, write)
+
+    computed(1)  # what Spark will not take is said before anything starts
+    return Member(name, write, computed, tasks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from narrows.demand import Demand
 from narrows.demand_text import leaves_text
-from narrows.shared.log import EMPTY
 from narrows.shared.registry import Registered
 from narrows.spark.shared.group_member import Member
-from narrows.spark.shared.stream import Remaining, SharedStream
+from narrows.spark.shared.ingest import Goal
+from narrows.spark.shared.stream import SharedStream
 from narrows.spark.streaming.failures import ATTEMPTS, was_too_slow
 from narrows.spark.streaming.feed import Query
 
@@ -60,7 +59,7 @@ class SharedQuery:
         self._then = then
         self._attempts = 1
         self._query: Query | None = None
-        self._remaining: list[Remaining] = []
+        self._goals: list[tuple[SharedStream, Goal]] = []
         self._until: int | None = None
         self._once = False
         self._failure: BaseException | None = None
@@ -95,7 +94,7 @@ class SharedQuery:
     def prepare(self, *, once: bool) -> None:
         """Looks what is there now, if that is all it shall read; before any ingest does."""
         self._once = once
-        self._remaining = [Remaining(read.stream) for read in self.reads] if once else []
+        self._goals = [(r.stream, r.stream.add_goal()) for r in self.reads] if once else []
 
     def begin(self, found: Mapping[str, Registered]) -> None:
         """Begins to read: it is registered, and what is decoded covers it."""
@@ -141,7 +140,7 @@ class SharedQuery:
 
     def _is_all_there(self) -> bool:
         """Has everything been decoded that was there at the start?"""
-        missing = [files.stream for files in self._remaining if not files.is_done]
+        missing = [stream for stream, goal in self._goals if not stream.reached(goal)]
         for stream in missing:
             stream.ensure_ingest()  # it may have been started for others, and seen less
         return not missing
@@ -173,17 +172,9 @@ class SharedQuery:
         """For each stream: what is decoded, what was counted, and how far behind this one is."""
         return {read.stream.source.name: self._progress(read) for read in self.reads}
 
-    def _reached(self) -> int:
-        """How far its own query has come: Spark tells the reader so only with the next batch."""
-        progress = None if self._query is None else self._query.lastProgress
-        ends = [] if progress is None else [source.endOffset for source in progress.sources]
-        offsets = [json.loads(end) for end in ends if end]
-        entries = [o.get("entry", EMPTY) if isinstance(o, dict) else EMPTY for o in offsets]
-        return min(entries, default=EMPTY)
-
     def _progress(self, read: Reads) -> dict[str, Any]:
         snapshot, last = read.stream.registry.snapshot(), read.stream.log.last()
-        position = max(snapshot.positions.get(read.consumer, last), self._reached())
+        position = snapshot.positions.get(read.consumer, last)
         began = self.began.get(read.consumer)
         return {
             "version": snapshot.applied.version,

@@ -3,51 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from pyspark.sql.streaming.query import StreamingQuery
+from typing import Any
 
 from narrows.catalog.objects import Source
-from narrows.connectors.file.file_log import FileLog
+from narrows.catalog.options import parse_duration
 from narrows.demand import NOTHING, Demand
-from narrows.files.listing import list_files
-from narrows.files.names import file_name
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import LEASE_SECONDS, Registered, Registry
+from narrows.shared.source import CONSUMER, FOLDER
+from narrows.spark.compile.context import Context
+from narrows.spark.shared.frame_ingest import FrameIngest
 from narrows.spark.shared.group import Group
-from narrows.spark.shared.ingest import DEFAULT_BATCH_BYTES, IngestSpec, NarrowsIngest
+from narrows.spark.shared.ingest import DEFAULT_BATCH_BYTES, Goal, Ingest
 from narrows.spark.streaming.failures import ATTEMPTS, was_too_slow
-from narrows.worker.carried import Carried
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
-
-if TYPE_CHECKING:
-    from narrows.spark.session import Session
-
-
-_LOOK_SECONDS = 2.0
 
 
 class SharedStream:
     """One stream. Its methods are called under the lock of `SharedStreams`."""
 
-    def __init__(self, session: Session, source: Source) -> None:
-        self._session = session
+    def __init__(self, context: Context, source: Source) -> None:
+        self._context = context
         self.source = source
-        self.folder = session.state.shared(source.name).absolute()
+        self.folder = context.state.shared(source.name).absolute()
         self.registry = Registry(self.folder)
         self.log = SharedLog(self.folder)
         self.group = Group(
-            session.spark, self.log, self.registry.advance, parallelism=session.parallelism
+            context.spark, self.log, self.registry.advance, parallelism=context.parallelism
         )
         self.consumers: dict[str, bool] = {}
         """Those of this process, and whether each wants only what is there now."""
         self.trigger = "1 second"
-        self._ingest: StreamingQuery | None = None
+        self._ingest = self._make_ingest()
         self._attempts = 1
         self._renewed = time.monotonic()
         self._kept = EMPTY
@@ -58,16 +49,38 @@ class SharedStream:
         self, demands: dict[str, Demand], *, once: bool, trigger: str, start_at: str | None
     ) -> dict[str, Registered]:
         """Registers consumers and sees to it that the ingest runs."""
-        if not self._is_ingesting:
+        if not self._ingest.is_active:
             self.registry.begin(_definition(self.source))
             self.log.sweep()
         start_at = start_at or str(self.source.options.get("start_at", "latest"))
         found = self.registry.register(demands, start_at)
         self.consumers |= dict.fromkeys(demands, once)
         self.trigger = trigger
-        if not self._is_ingesting:
+        if not self._ingest.is_active:
             self._start_ingest(once=once)
         return found
+
+    def add_goal(self) -> Goal:
+        """For whoever wants what is there now, and no more."""
+        return self._ingest.add_goal()
+
+    def reached(self, goal: Goal) -> bool:
+        """Is everything decoded that was there when the goal was set?"""
+        return self._ingest.reached(goal)
+
+    def read_by(self, consumer: str, spec: ReadSpec) -> ReadSpec:
+        """How a consumer reads what is decoded."""
+        return replace(
+            self._context.placed(self.source, spec),
+            connector="shared log",
+            options={
+                **spec.options,
+                FOLDER: str(self.folder),
+                CONSUMER: consumer,
+                "timezone": self._context.timezone,
+            },
+            entry_log=str(self.folder / "consumers" / consumer),
+        )
 
     def unregister(self, *names: str, failed: bool = False) -> None:
         """Takes consumers out; after the last one the ingest stops."""
@@ -88,51 +101,43 @@ class SharedStream:
     # --- the ingest -------------------------------------------------------------------------------
 
     @property
-    def _is_ingesting(self) -> bool:
-        return self._ingest is not None and self._ingest.isActive
-
-    @property
     def failure(self) -> str | None:
         """Why the ingest failed, if it did."""
-        failure = None if self._ingest is None else self._ingest.exception()
+        failure = self._ingest.failure
         if failure is None or (was_too_slow(failure) and self._attempts < ATTEMPTS):
             return None
         return str(failure)
 
     def ensure_ingest(self) -> None:
         """Starts the ingest again, should it have come to its end."""
-        if not self._is_ingesting and self.failure is None:
-            if self._ingest is not None and self._ingest.exception() is not None:
+        self._ingest.poll()
+        if not self._ingest.is_active and self.failure is None:
+            if self._ingest.failure is not None:
                 self._attempts += 1
             self._start_ingest(once=all(self.consumers.values()))
 
     def _start_ingest(self, *, once: bool) -> None:
-        spec = Carried(IngestSpec(str(self.folder), self._read_spec())).to_option()
-        frame = self._session.spark.readStream.format(NarrowsIngest.name()).option("spec", spec)
-        writer = (
-            frame.load()
-            .writeStream.format(NarrowsIngest.name())
-            .option("spec", spec)
-            .queryName(f"{file_name(self.source.name)} (ingest)")
-            .option("checkpointLocation", str(self.folder / "checkpoint"))
-        )
-        if once:
-            self._ingest = writer.trigger(availableNow=True).start()
-        else:
-            self._ingest = writer.trigger(processingTime=self.trigger).start()
+        every = (parse_duration(self.trigger) or 0) / 1_000
+        self._ingest.start(None if once else every)
 
     def stop_ingest(self) -> None:
-        if self._ingest is not None:
-            self._ingest.stop()
-            self._ingest = None
+        self._ingest.stop()
+
+    def _make_ingest(self) -> Ingest | FrameIngest:
+        context, spec = self._context, self._read_spec()
+        if self.source.comes_as_frame:
+            frame = context.frames[self.source.name.casefold()]
+            return FrameIngest(frame, spec, self.folder)
+        return Ingest(context.spark, spec, self.folder)
 
     def _read_spec(self) -> ReadSpec:
         source = self.source
         options = dict(source.options)
-        if not options.keys() & {"max_files_per_trigger", "max_bytes_per_trigger"}:
+        if not any(name.startswith("max_") and name.endswith("_per_trigger") for name in options):
             options["max_bytes_per_trigger"] = DEFAULT_BATCH_BYTES
         spec = ReadSpec(
             source=source.name,
+            connector=source.connector,
             format=source.format,
             projection=DecodeProjection(source.schema, NOTHING),
             names=(),
@@ -140,8 +145,7 @@ class SharedStream:
             on_error=str(options.get("on_error", "dead_letter")),
             event_time=self._event_time(),
         )
-        placed = self._session.placed(source, spec)
-        return replace(placed, statistics=None, file_log=str(self.folder / "files"))
+        return replace(self._context.placed(source, spec), entry_log=str(self.folder / "entries"))
 
     def _event_time(self) -> EventTime | None:
         """Rows without one are dead letters of the ingest; its place depends on the projection."""
@@ -177,30 +181,7 @@ class SharedStream:
         return {} if newest is None else dict(newest.totals)
 
 
-class Remaining:
-    """The files that were there at a moment, and of which of them the log has nothing yet."""
-
-    def __init__(self, stream: SharedStream) -> None:
-        self.stream = stream
-        path = str(stream.source.options["path"])
-        self._paths = {file.path for file in list_files(path, missing_ok=True)}
-        self._seen = EMPTY
-        self._looked = time.monotonic()
-
-    @property
-    def is_done(self) -> bool:
-        last = self.stream.log.last()
-        if last > self._seen:
-            taken = FileLog(self.stream.folder / "files").entries(after=self._seen, upto=last)
-            self._paths -= {file.path for file in taken}
-            self._seen = last
-        if time.monotonic() - self._looked > _LOOK_SECONDS:  # somebody may have removed some
-            self._paths = {path for path in self._paths if os.path.exists(path)}
-            self._looked = time.monotonic()
-        return not self._paths
-
-
 def _definition(source: Source) -> str:
     """What the entries of a stream are made of; short, for a schema may have 15 000 columns."""
-    text = f"{source.schema.sql()} {source.format} {source.options.get('path', '')}"
+    text = f"{source.schema.sql()} {source.format} {source.identity}"
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -11,21 +11,18 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
+from narrows.catalog.objects import Source
 from narrows.demand import Demand
 from narrows.errors import Code, fail
 from narrows.files.names import name_of
 from narrows.shared.registry import Registered, pipeline_of
+from narrows.spark.compile.context import Context
 from narrows.spark.shared.query import SharedQuery
 from narrows.spark.shared.stream import SharedStream
 from narrows.spark.streaming.failures import reason_of
-
-if TYPE_CHECKING:
-    from narrows.catalog.objects import Source
-    from narrows.spark.session import Session
 
 READY_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
@@ -35,7 +32,7 @@ _LOOK_SECONDS = 0.1
 class SharedStreams:
     """All shared streams of a session."""
 
-    session: Session
+    context: Context
     _streams: dict[str, SharedStream] = field(default_factory=dict)
     _queries: list[SharedQuery] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -46,7 +43,7 @@ class SharedStreams:
         with self._lock:
             known = self._streams.get(source.name.casefold())
             if known is None or (known.source is not source and not known.consumers):
-                known = SharedStream(self.session, source)
+                known = SharedStream(self.context, source)
                 self._streams[source.name.casefold()] = known
             return known
 
@@ -154,9 +151,9 @@ class SharedStreams:
             self._thread.start()
 
     def _run(self) -> None:
-        # Spark finds Python data sources by the session of the thread that starts a query, and
-        # this is what makes ours the session of this thread.
-        self.session.spark.createDataFrame([], "nothing INT")
+        # Spark finds the clock, a Python data source, by the session of the thread that starts a
+        # query, and this is what makes ours the session of this thread.
+        self.context.spark.createDataFrame([], "nothing INT")
         pause = threading.Event()
         while self._tend():
             pause.wait(_LOOK_SECONDS)

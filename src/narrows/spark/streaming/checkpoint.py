@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from narrows.connectors.file.file_log import EMPTY
+from narrows.connectors.entry_log import EMPTY
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.streaming.markers import entry_of
 from narrows.worker.watermark import last_commit
@@ -183,7 +183,7 @@ def _is_damaged(path: Path, reason: object) -> NarrowsError:
 def _has_drifted(source: Path, reason: str) -> NarrowsError:
     return fail(
         Code.UNREADABLE_FILE,
-        f"the checkpoint `{source.parent.parent}` and the log of files taken do not fit: {reason}",
+        f"the checkpoint `{source.parent.parent}` and the log of entries do not fit: {reason}",
         hint="they belong together: restore the whole state folder, or start the pipeline anew:"
         " `narrows reset <pipeline>`",
     )

@@ -1,8 +1,8 @@
-"""Feeding a streaming query: which files it reads, turn by turn.
+"""Feeding a streaming query: what it reads, micro-batch by micro-batch.
 
-A feed takes new files into the log of files, as far as the stream's limits allow, and gives the
+A feed takes what is new into the log of entries, as far as the stream's limits allow, and gives the
 query a marker for each entry (`markers.py`). For a bounded run everything that is there is taken
-before the query starts. While a query runs on and on, a thread looks for files, and stays one turn
+before the query starts. While a query runs on and on, a thread looks for more, and stays one marker
 ahead of it: what comes meanwhile is read together.
 """
 
@@ -15,48 +15,65 @@ from pathlib import Path
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from narrows.connectors.file.file_log import FileLog
+from narrows.connectors.base import Available, Lag, Source, find_connector
+from narrows.connectors.entry_log import EntryLog
 from narrows.errors import Code, NarrowsError, fail
-from narrows.files.listing import FileEntry, list_files
-from narrows.spark.read.marker_source import turns_folder
-from narrows.spark.read.source import shared_out
+from narrows.spark.read.marker_source import markers_folder
 from narrows.spark.streaming.checkpoint import MarkerPosition, check_markers, marker_position
-from narrows.spark.streaming.markers import Turns
+from narrows.spark.streaming.markers import Markers
 from narrows.worker.read_spec import ReadSpec
 
 _LOOKS_AGAIN = 50
-"""Milliseconds between two looks for files, at least."""
+"""Milliseconds between two looks for something new, at least."""
 
 
 class Feed:
-    """The files of one source of one pipeline."""
+    """One source of one pipeline."""
 
     def __init__(self, spec: ReadSpec, checkpoint: Path) -> None:
-        assert spec.file_log is not None
+        assert spec.entry_log is not None
         self._spec = spec
+        self._source: Source = find_connector(spec.connector).source(spec.declared)
         self._checkpoint = checkpoint
-        self._folder = turns_folder(spec)
-        self._log = FileLog(spec.file_log)
+        self._folder = markers_folder(spec)
+        self._log = EntryLog(spec.entry_log)
         position = self._position()
-        self._turns = Turns(self._folder, position.committed, position.newest_ms)
+        self._markers = Markers(self._folder, position.committed, position.newest_ms)
         self._recover(position)
+        self._told = position.committed
+        """The entry up to which the source knows that all is published."""
+
+    @property
+    def source(self) -> str:
+        return self._spec.source
 
     def take_all(self, *, ends: bool = False) -> None:
-        """Gives turns to everything that is there; `ends` if that is all there will ever be."""
-        candidates = self._files()
-        while self._admit(candidates):
+        """Gives markers to everything that is there; `ends` if that is all there will ever be."""
+        available = self._source.available()
+        while self._admit(available):
             pass
-        self._turns.set_end(is_last=ends)
+        self._markers.set_end(is_last=ends)
 
     def keep_ahead(self) -> None:
-        """Gives a turn to what is new, unless one is waiting behind the one that is being read."""
+        """Gives a marker to what is new, unless one waits behind the one that is being read."""
+        committed = self.settle()
+        if self._markers.last <= committed + 1:
+            self._admit(self._source.available())
+
+    def settle(self) -> int:
+        """Forgets what is published, and tells the source; the entry up to which that is."""
         committed = self._position().committed
-        self._turns.forget(committed)
-        if self._turns.last <= committed + 1:
-            self._admit(self._files())
+        self._markers.forget(committed)
+        if committed > self._told:
+            self._source.committed(self._log.entry(committed))
+            self._told = committed
+        return committed
+
+    def lag(self) -> Lag:
+        return self._source.lag(self._log, self._source.available())
 
     def check(self, batch: int) -> None:
-        """Stops a batch that would pass over files, before it reads anything."""
+        """Stops a batch that would pass over entries, before it reads anything."""
         check_markers(self._checkpoint, self._folder, batch)
 
     def _position(self) -> MarkerPosition:
@@ -65,58 +82,57 @@ class Feed:
     def _recover(self, position: MarkerPosition) -> None:
         """Sees to it that there is a marker for each entry that has not been read, and no other.
 
-        A crash may have come between taking files and giving them their turn, so the newest may be
+        A crash may have come between taking an entry and giving it a marker, so the newest may be
         missing. Anything else that does not fit is not what a crash leaves: somebody restored or
         removed a part of the state folder, and going on would lose rows or read them twice.
         """
-        last, given = self._log.last(), max(position.taken, self._turns.last)
+        last, given = self._log.last(), max(position.taken, self._markers.last)
         if given > last:
             raise self._log.is_behind(given)
         unread = range(position.committed + 1, last + 1)
-        missing = sorted(set(unread) - set(self._turns.waiting))
+        missing = sorted(set(unread) - set(self._markers.waiting))
         if missing and missing != [last]:
             raise self._is_incomplete(missing, position)
         for entry in unread:
-            if not self._turns.is_intact(entry):
+            if not self._markers.is_intact(entry):
                 self._give(entry)
-        self._turns.set_end(is_last=False)  # a run that crashed may have seen it so
-        self._turns.put_in_order()
+        self._markers.set_end(is_last=False)  # a run that crashed may have seen it so
+        self._markers.put_in_order()
 
     def _is_incomplete(self, missing: Sequence[int], position: MarkerPosition) -> NarrowsError:
         return fail(
             Code.UNREADABLE_FILE,
-            f"the state of `{self._spec.source}` in `{self._folder.parent}` is incomplete: files up"
-            f" to entry {self._log.last()} were taken, the checkpoint has come to entry"
+            f"the state of `{self._spec.source}` in `{self._folder.parent}` is incomplete: entries"
+            f" up to {self._log.last()} were taken, the checkpoint has come to entry"
             f" {position.committed}, and nothing says whether entry {missing[0]} was read",
-            hint="the checkpoint and the log of files belong together: restore the whole state"
+            hint="the checkpoint and the log of entries belong together: restore the whole state"
             " folder, or start the pipeline anew: `narrows reset <pipeline>`",
         )
 
-    def _files(self) -> list[FileEntry]:
-        return list_files(self._spec.path, missing_ok=True)
-
-    def _admit(self, candidates: Sequence[FileEntry]) -> bool:
+    def _admit(self, available: Available) -> bool:
         """Takes as much as one micro-batch may have; false when nothing is new."""
-        files = self._spec.limit("max_files_per_trigger")
-        size = self._spec.limit("max_bytes_per_trigger")
-        entry = self._log.admit(candidates, max_files=files, max_bytes=size)
-        if entry == self._turns.last:
+        entry = self._source.admit(self._log, available)
+        if entry is None:
             return False
-        self._give(entry)
+        self._give(self._log.append(entry))
         return True
 
-    def _give(self, entry: int) -> None:
-        files = self._log.entries(after=entry - 1, upto=entry)
-        self._turns.give(entry, max(1, len(shared_out(self._spec, files))))
+    def _give(self, number: int) -> None:
+        shares = self._source.split(self._log.entry(number), self._spec.partitions)
+        self._markers.give(number, max(1, len(shares)))
 
 
 class FedQuery:
     """A streaming query and the thread that feeds it, until either of them ends."""
 
-    def __init__(self, query: StreamingQuery, feeds: Sequence[Feed], trigger: int) -> None:
-        """`trigger` is how often the query looks for a turn, in milliseconds."""
+    def __init__(
+        self, query: StreamingQuery, feeds: Sequence[Feed], trigger: int, *, bounded: bool
+    ) -> None:
+        """`trigger` is how often the query looks for a marker, in milliseconds; a bounded run has
+        all its markers when it starts."""
         self._query = query
-        self._feeds = feeds
+        self.feeds = feeds
+        self._bounded = bounded
         self._every = max(trigger / 2, _LOOKS_AGAIN) / 1_000
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -129,7 +145,7 @@ class FedQuery:
 
     @property
     def isActive(self) -> bool:  # noqa: N802
-        return self._query.isActive
+        return self._query.isActive or self._thread.is_alive()  # until the sources know of the end
 
     @property
     def lastProgress(self) -> StreamingQueryProgress | None:  # noqa: N802
@@ -143,7 +159,10 @@ class FedQuery:
         return self._failure or self._query.exception()
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
-        return self._query.awaitTermination(timeout)
+        ended = self._query.awaitTermination(timeout)
+        if ended is not False:
+            self._thread.join()
+        return ended
 
     def stop(self) -> None:
         self._stopped.set()
@@ -154,11 +173,12 @@ class FedQuery:
 
     def _feed(self) -> None:
         try:
-            while self._query.isActive:
-                for feed in self._feeds:
-                    feed.keep_ahead()
-                if self._stopped.wait(self._every):
-                    return
+            while self._query.isActive and not self._stopped.is_set():
+                for feed in self.feeds:
+                    feed.settle() if self._bounded else feed.keep_ahead()
+                self._stopped.wait(self._every)
+            for feed in self.feeds:
+                feed.settle()
         except BaseException as error:
             if not self._stopped.is_set():
                 self._failure = error

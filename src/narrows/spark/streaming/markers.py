@@ -1,6 +1,6 @@
-"""Which entry of the log of files a query reads next: a folder of markers, one for each entry.
+"""Which entry of the log a query reads next: a folder of markers, one for each entry.
 
-    000000000012.turn       "12 0 2 0", "12 1 2 0": entry 12, for tasks 0 and 1 of 2, not the last
+    000000000012.marker     "12 0 2 0", "12 1 2 0": entry 12, for tasks 0 and 1 of 2, not the last
 
 Spark watches the folder with its own file source, a marker for each micro-batch, and keeps in its
 checkpoint which it has taken. So the driver needs no Python process of Spark's to ask what to read,
@@ -21,10 +21,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from narrows.connectors.file.file_log import EMPTY
+from narrows.connectors.entry_log import EMPTY
 from narrows.files.atomic import replace_synced, sweep, temporary_for, write_synced
 
-_SUFFIX = ".turn"
+_SUFFIX = ".marker"
 _MILLISECOND = 1_000_000
 _GOES_ON, _IS_LAST = 0, 1
 
@@ -35,7 +35,7 @@ def entry_of(name: str) -> int | None:
     return int(stem) if suffix == _SUFFIX and stem.isdecimal() else None
 
 
-class Turns:
+class Markers:
     """The markers in a folder. One process gives them, see the lock of the state folder."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Turns:
 
     @property
     def last(self) -> int:
-        """The newest entry that was given its turn; -1 when there is none."""
+        """The newest entry that was given a marker; -1 when there is none."""
         return self._waiting[-1] if self._waiting else self._committed
 
     @property

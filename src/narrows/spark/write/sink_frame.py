@@ -12,21 +12,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from narrows.connectors.target import RowPart
 from narrows.explain.plan import Plan
-from narrows.logical.nodes import DataSink, Node, Tail
+from narrows.logical.nodes import DataSink, Node
 from narrows.logical.walk import topological
+from narrows.physical.execution import rows_of
 from narrows.physical.nodes import (
-    PhysicalBatch,
     PhysicalEncoder,
     PhysicalProject,
     PhysicalReader,
 )
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import fragments_of
-from narrows.spark.read.plain_read import PlainRead, plain_read
-from narrows.spark.read.source import shipped_columns
+from narrows.spark.read.plain_read import NamedRead, named_read
+from narrows.spark.read.shipped import shipped_columns
 from narrows.spark.sql.frame import fragment_name
 from narrows.spark.sql.types import spark_struct
-from narrows.worker.write_spec import Part
 
 
 def sink_frame(plan: Plan, frame: DataFrame) -> DataFrame:
@@ -73,24 +73,16 @@ _WRITTEN_AS_TEXT = (
 # --- how a target puts rows together --------------------------------------------------------------
 
 
-def rows_of(plan: Node) -> Node:
-    """The node whose rows the sinks write: what is below batches, encoders and sinks."""
-    node = plan
-    while isinstance(node, (Tail, DataSink, PhysicalEncoder, PhysicalBatch)):
-        node = node.children[0]
-    return node
-
-
-def copied_from(plan: Plan) -> PlainRead | None:
+def copied_from(plan: Plan) -> NamedRead | None:
     """What to read, if that is as the sinks take it."""
     rows = rows_of(plan.physical)
-    plain = plain_read(rows, _computed_names(rows))
+    plain = named_read(rows, _computed_names(rows))
     if plain is None or any(_encodable(f.dataType) != f.dataType for f in _shipped(plain)):
         return None
     return plain
 
 
-def _shipped(plain: PlainRead) -> T.StructType:
+def _shipped(plain: NamedRead) -> T.StructType:
     return spark_struct(shipped_columns(plain.spec))
 
 
@@ -98,10 +90,10 @@ def _computed_names(rows: Node) -> list[str]:
     return [f"o{place}" for place, _ in _computed(rows)]
 
 
-def parts_of(sink: DataSink) -> tuple[Part, ...]:
+def parts_of(sink: DataSink) -> tuple[RowPart, ...]:
     """The parts of a row, in the order of the select list."""
     rows = rows_of(sink)
-    parts = {ordinal: Part(f"o{place}", name) for place, (ordinal, name) in _computed(rows)}
+    parts = {ordinal: RowPart(f"o{place}", name) for place, (ordinal, name) in _computed(rows)}
     if isinstance(sink.child, PhysicalEncoder):
         parts |= _fragments(rows, sink.child)
     return tuple(part for _, part in sorted(parts.items()))
@@ -114,10 +106,10 @@ def _computed(rows: Node) -> list[tuple[int, tuple[int, str]]]:
     return list(enumerate(kept))
 
 
-def _fragments(rows: Node, encoder: PhysicalEncoder) -> Iterator[tuple[int, Part]]:
+def _fragments(rows: Node, encoder: PhysicalEncoder) -> Iterator[tuple[int, RowPart]]:
     """The fragments of an encoder, by the ordinal of their first field."""
     sources = {n.relation.id: n for n in topological(rows) if isinstance(n, PhysicalReader)}
     for first, fragment in fragments_of(encoder.sink, encoder.by_index_projection):
         relation = first.column.id.relation
         place = sources[relation].encodes.index(fragment)
-        yield first.ordinal, Part(fragment_name(relation, place), fragment=fragment)
+        yield first.ordinal, RowPart(fragment_name(relation, place), fragment=fragment)

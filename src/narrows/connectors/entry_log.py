@@ -1,13 +1,14 @@
-"""Which files a stream has taken, and in which portion.
+"""What each micro-batch of a stream reads: journaled before it is read.
 
 Spark keeps an offset for every micro-batch. If it were a list of files it would grow with the
-folder; here it is one number, the entry of this log up to which files have been taken.
+folder; here it is one number, that of an entry of this log. What an entry says is its connector's
+business: files, ranges of offsets, segments. The log keeps it as JSON.
 
 The log is a folder of files, each with the entries from one number to another:
 
-    000000000000-000000000099.files     entries 0 to 99, merged
-    000000000100-000000000100.files     entry 100
-    000000000101-000000000101.files     entry 101
+    000000000000-000000000099.entries     entries 0 to 99, merged
+    000000000100-000000000100.entries     entry 100
+    000000000101-000000000101.entries     entry 101
 
 Every 100 entries are merged into one file, every 100 of these into one, and so on: 100 000 entries
 are some hundred files, and an entry is rewritten as many times as its number has pairs of digits.
@@ -25,24 +26,23 @@ import contextlib
 import json
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 from narrows.errors import Code, NarrowsError, fail
 from narrows.files.atomic import sweep, sync_folder, write_atomically
-from narrows.files.listing import FileEntry
 
 FANOUT = 100
 EMPTY = -1
 """The number of the last entry when there is none."""
 
-_MAGIC = "narrows-files-1"
-_SUFFIX = ".files"
+_MAGIC = "narrows-entries-1"
+_SUFFIX = ".entries"
 _ATTEMPTS = 10
 
-_File = tuple[str, int, int]
-"""A `FileEntry` as it is written: of a million of them at the start only the paths are needed."""
+Entry = Any
+"""What one micro-batch reads, as JSON: made by a connector, and understood by it alone."""
 
 
 class _Segment(NamedTuple):
@@ -60,15 +60,14 @@ class _Segment(NamedTuple):
         return f"{self.first:012d}-{self.last:012d}{_SUFFIX}"
 
 
-class FileLog:
-    """The log in a folder, which need not exist yet. The paths taken are held in memory."""
+class EntryLog:
+    """The log in a folder, which need not exist yet."""
 
     def __init__(self, folder: str | os.PathLike[str], *, fanout: int = FANOUT) -> None:
         self._folder = Path(folder)
         self._fanout = fanout
         self._segments: list[_Segment] = []
-        self._seen: set[str] = set()
-        self._newest: tuple[int, list[FileEntry]] = (EMPTY, [])
+        self._newest: tuple[int, Entry] = (EMPTY, None)
         self._read: tuple[_Segment, list[bytes]] | None = None
         self._known = False
         """Is what is in memory what is on the disk? Not after a failed write: one looks again."""
@@ -79,64 +78,49 @@ class FileLog:
         self._load()
         return self._last
 
-    def entries(self, after: int, upto: int) -> list[FileEntry]:
-        """The files of the entries after the one and up to the other, in the order of admission."""
-        self._load()
-        if upto > self._last:
-            self._known = False  # somebody else may have written since
-            self._load()
-        if upto > self._last:
-            raise self.is_behind(upto)
-        return [file for number in range(after + 1, upto + 1) for file in self._entry(number)]
-
-    def entry(self, number: int) -> list[FileEntry]:
-        """The files of one entry, for whoever needs to know nothing else of the log."""
+    def entry(self, number: int) -> Entry:
+        """An entry; somebody else may have written, or merged, since we last looked."""
+        if number == self._newest[0]:
+            return self._newest[1]
         for _ in range(_ATTEMPTS):
-            self._segments = _cover(_segments_in(self._folder), self._folder)
+            self._load()
+            if number > self._last:
+                self._known = False
+                self._load()
             if number > self._last:
                 raise self.is_behind(number)
-            with contextlib.suppress(FileNotFoundError):  # merged between our looking and reading
-                segment, lines = self._segment_of(number)
-                files = self._parsed(segment, number, lines[number - segment.first])
-                return [FileEntry(*file) for file in files]
+            try:
+                return self._entry(number)
+            except FileNotFoundError:  # merged between our looking and reading
+                self._known = False
         raise _corrupt(self._folder, f"entry {number} is never there when it is read")
+
+    def entries(self, after: int = EMPTY) -> Iterator[Entry]:
+        """The entries after this one, all that there are."""
+        return (self.entry(number) for number in range(after + 1, self.last() + 1))
 
     def is_behind(self, entry: int) -> NarrowsError:
         """What is wrong when somebody has read an entry that the log does not know."""
         return fail(
             Code.UNREADABLE_FILE,
-            f"the log of files taken in `{self._folder}` ends at entry {self._last},"
+            f"the log of what was taken in `{self._folder}` ends at entry {self._last},"
             f" but the checkpoint has come to entry {entry}",
             None,
             "the checkpoint and the log belong together: restore the whole state folder, or start"
             " the pipeline anew: `narrows reset <pipeline>`",
         )
 
-    def admit(
-        self,
-        candidates: Iterable[FileEntry],
-        max_files: int | None = None,
-        max_bytes: int | None = None,
-    ) -> int:
-        """Takes files that were not taken before, in the order given, as one new entry.
-
-        The limits hold but for the first file, for a file larger than `max_bytes` must be taken
-        some day. A file is known by its path: one that is written anew is not taken again.
-        Returns the number of the last entry, which is the old one when there is nothing new.
-        """
+    def append(self, entry: Entry) -> int:
+        """Adds an entry; it is on the disk when its number is returned."""
         self._load()
-        taken = self._choose(candidates, max_files, max_bytes)
-        if not taken:
-            return self._last
         number = self._last + 1
         segment = _Segment(number, -number)
         self._prepare()
-        line = json.dumps([number, [[f.path, f.size, f.mtime_ms] for f in taken]]) + "\n"
+        line = json.dumps([number, entry]) + "\n"
         self._known = False
         self._write(segment, line.encode("ascii"))
         self._segments.append(segment)
-        self._seen.update(file.path for file in taken)
-        self._newest = (number, taken)
+        self._newest = (number, entry)
         self._merge(number)
         self._known = True
         return number
@@ -145,56 +129,19 @@ class FileLog:
     def _last(self) -> int:
         return self._segments[-1].last if self._segments else EMPTY
 
-    def _choose(
-        self, candidates: Iterable[FileEntry], max_files: int | None, max_bytes: int | None
-    ) -> list[FileEntry]:
-        taken: dict[str, FileEntry] = {}
-        size = 0
-        for file in candidates:
-            if file.path in self._seen or file.path in taken:
-                continue
-            size += file.size
-            if taken and (
-                (max_files is not None and len(taken) >= max_files)
-                or (max_bytes is not None and size > max_bytes)
-            ):
-                break
-            taken[file.path] = file
-        return list(taken.values())
-
     # --- reading ----------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        if self._known:
-            return
-        for attempt in range(_ATTEMPTS):
+        if not self._known:
             self._segments = _cover(_segments_in(self._folder), self._folder)
-            try:
-                self._seen = {
-                    path
-                    for segment in self._segments
-                    for number, line in enumerate(self._lines(segment), segment.first)
-                    for path, _, _ in self._parsed(segment, number, line)
-                }
-                break
-            except FileNotFoundError:  # merged between our looking and reading
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        self._known = True
+            self._known = True
 
-    def _entry(self, number: int) -> list[FileEntry]:
-        if number == self._newest[0]:
-            return self._newest[1]
+    def _entry(self, number: int) -> Entry:
         if not self._read or not self._read[0].first <= number <= self._read[0].last:
             # Entries are asked for one after the other: keep what was read for the next.
-            try:
-                self._read = self._segment_of(number)
-            except FileNotFoundError:  # the writer, if that is not us, has merged it
-                self._known = False
-                self._load()
-                self._read = self._segment_of(number)
+            self._read = self._segment_of(number)
         segment, lines = self._read
-        return [FileEntry(*f) for f in self._parsed(segment, number, lines[number - segment.first])]
+        return self._parsed(segment, number, lines[number - segment.first])
 
     def _segment_of(self, number: int) -> tuple[_Segment, list[bytes]]:
         segment = next(s for s in self._segments if s.first <= number <= s.last)
@@ -214,14 +161,14 @@ class FileLog:
             raise _corrupt(path, "it is not what was written")
         return lines
 
-    def _parsed(self, segment: _Segment, number: int, line: bytes) -> list[_File]:
+    def _parsed(self, segment: _Segment, number: int, line: bytes) -> Entry:
         try:
-            found, files = json.loads(line)
-        except ValueError as error:
+            found, entry = json.loads(line)
+        except (ValueError, TypeError) as error:
             raise _corrupt(self._folder / segment.name, error) from error
         if found != number:
             raise _corrupt(self._folder / segment.name, f"entry {found} where {number} should be")
-        return cast("list[_File]", files)
+        return entry
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -231,7 +178,7 @@ class FileLog:
         found = _segments_in(self._folder)
         cover = _cover(found, self._folder)
         if cover != self._segments:
-            message = f"somebody else writes to the log of files taken in `{self._folder}`"
+            message = f"somebody else writes to the log of what was taken in `{self._folder}`"
             raise fail(Code.STATE_IN_USE, message, None, "run one process on a state folder")
         if not self._swept:
             sweep(self._folder)
@@ -295,7 +242,7 @@ def _head(body: bytes) -> bytes:
 def _corrupt(path: Path, reason: object) -> NarrowsError:
     return fail(
         Code.UNREADABLE_FILE,
-        f"the log of files taken is damaged: `{path}`: {reason}",
+        f"the log of what was taken is damaged: `{path}`: {reason}",
         None,
         "restore the state folder from a backup, or start the pipeline anew with `narrows reset`",
     )

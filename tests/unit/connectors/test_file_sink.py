@@ -9,15 +9,14 @@ import pyarrow as pa
 import pytest
 
 from narrows import Catalog
-from narrows.catalog.options import FORMATS
-from narrows.formats import encoder, plugins
-from narrows.spark.write.sink import discard, publish_batch, sweep, write_task
+from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
+from narrows.formats.base import find_format
 from narrows.worker.dead_letters import read_dead_letters
-from narrows.worker.write_spec import Part, SinkTarget, WriteSpec
+from narrows.worker.write import discard, publish, sweep, write_task
+from support.packages import build_wheel, install
 
 PICKY = """
-from narrows.catalog.options import Format, register_format
-from narrows.formats.encoder import EncoderSpec, register_encoder
+from narrows.formats import Format
 
 
 class PickyEncoder:
@@ -39,35 +38,28 @@ class PickyWriter:
         self._file.write(b".")
 
 
-def register():
-    register_format(Format("picky", sink_options=()))
-    register_encoder(EncoderSpec("picky", lambda options: PickyEncoder(), ".picky"))
+FORMAT = Format(name="picky", sink_options=(), encoder=lambda options: PickyEncoder())
 """
 
 
 @pytest.fixture
 def picky(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package of a third party that brings an encoder, found by its entry point."""
-    info = tmp_path / "site" / "picky-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: picky\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[narrows.formats]\npicky = picky_format:register\n")
-    (info.parent / "picky_format.py").write_text(PICKY)
-    monkeypatch.syspath_prepend(str(info.parent))
-    monkeypatch.setattr(encoder, "_ENCODERS", dict(encoder._ENCODERS))
-    monkeypatch.setitem(FORMATS, "picky", FORMATS["json"])  # so that it is forgotten in the end
-    del FORMATS["picky"]
-    plugins.load_plugins.cache_clear()
+    points = {"narrows.formats": {"picky": "picky_format:FORMAT"}}
+    wheel = build_wheel(tmp_path, "picky", {"picky_format.py": PICKY}, points)
+    install(wheel, tmp_path / "site", monkeypatch)
 
 
-def target(place: Path, **changes: object) -> SinkTarget:
+def target(folder: Path, pipeline: str = "p", **changes: object) -> SinkTarget:
     fields = {
+        "pipeline": pipeline,
         "sink": "out",
-        "folder": str(place / "out"),
+        "connector": "file",
+        "place": str(folder / "out"),
         "format": "json",
         "options": (),
-        "parts": (Part("o0", "id"), Part("o1", "t")),
-        "dead_letters": str(place / "dead"),
+        "parts": (RowPart("o0", "id"), RowPart("o1", "t")),
+        "dead_letters": str(folder / "dead"),
         **changes,
     }
     return SinkTarget(**fields)  # type: ignore[arg-type]
@@ -85,16 +77,16 @@ def contents(folder: Path) -> dict[str, str]:
 def test_a_package_brings_a_format_by_entry_point(picky: None) -> None:
     catalog = Catalog()
     catalog.execute("CREATE SINK s WITH (connector = 'file', path = 'p', format = 'picky')")
-    assert not encoder.encoder_spec("picky").supports_by_index_projection
+    assert not find_format("picky").supports_by_index_projection
 
 
 @pytest.mark.parametrize("gathers", [False, True])
 def test_a_row_that_cannot_be_encoded_is_a_dead_letter(
     picky: None, tmp_path: Path, gathers: bool
 ) -> None:
-    spec = WriteSpec("p", (target(tmp_path, format="picky", gathers=gathers),))
+    spec = WriteSpec((target(tmp_path, format="picky", gathers=gathers),))
     written = write_task(spec, iter([rows(1, 2, 3, 4), rows(5)]))
-    publish_batch(spec, [written], 7)
+    publish(spec, 7, [written])
     assert contents(tmp_path) == {"p-0000000007-00000.picky": "<1><2><4><5>."}
     (letter,) = read_dead_letters(tmp_path / "dead")
     assert letter["reason"] == "three is not to be written"
@@ -107,8 +99,8 @@ def test_a_row_that_cannot_be_encoded_is_a_dead_letter(
 def test_payloads_hold_so_many_rows_at_most(
     tmp_path: Path, gathers: bool, count: int | None, sizes: list[int]
 ) -> None:
-    spec = WriteSpec("p", (target(tmp_path, gathers=gathers, batch_count=count),))
-    publish_batch(spec, [write_task(spec, iter([rows(1, 2, 3), rows(), rows(4, 5)]))], 0)
+    spec = WriteSpec((target(tmp_path, gathers=gathers, options=(("batch_count", count),)),))
+    publish(spec, 0, [write_task(spec, iter([rows(1, 2, 3), rows(), rows(4, 5)]))])
     texts = list(contents(tmp_path).values())
     assert [len(text.splitlines()) for text in texts] == sizes
     ids = [json.loads(line)["id"] for text in texts for line in text.splitlines()]
@@ -116,10 +108,10 @@ def test_payloads_hold_so_many_rows_at_most(
 
 
 def test_a_batch_that_is_written_again_replaces_itself(tmp_path: Path) -> None:
-    spec = WriteSpec("p", (target(tmp_path, batch_count=1),))
-    publish_batch(spec, [write_task(spec, iter([rows(1, 2)])), write_task(spec, iter([]))], 0)
-    publish_batch(spec, [write_task(spec, iter([rows(1)])), write_task(spec, iter([rows(2)]))], 0)
-    publish_batch(spec, [write_task(spec, iter([rows(9)]))], 1)
+    spec = WriteSpec((target(tmp_path, options=(("batch_count", 1),)),))
+    publish(spec, 0, [write_task(spec, iter([rows(1, 2)])), write_task(spec, iter([]))])
+    publish(spec, 0, [write_task(spec, iter([rows(1)])), write_task(spec, iter([rows(2)]))])
+    publish(spec, 1, [write_task(spec, iter([rows(9)]))])
     assert list(contents(tmp_path)) == [
         "p-0000000000-00000.json",
         "p-0000000000-00001.json",
@@ -128,7 +120,7 @@ def test_a_batch_that_is_written_again_replaces_itself(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_of_a_failed_task(tmp_path: Path) -> None:
-    spec = WriteSpec("p", (target(tmp_path), target(tmp_path, folder=str(tmp_path / "out2"))))
+    spec = WriteSpec((target(tmp_path), target(tmp_path, place=str(tmp_path / "out2"))))
 
     def failing() -> object:
         yield rows(1)
@@ -136,7 +128,7 @@ def test_nothing_is_left_of_a_failed_task(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="lost"):
         write_task(spec, failing())  # type: ignore[arg-type]
-    discard([write_task(spec, iter([rows(2)]))])
+    discard(spec, [write_task(spec, iter([rows(2)]))])
     assert contents(tmp_path) == {}
     assert list((tmp_path / "out2").iterdir()) == []
 
@@ -164,9 +156,9 @@ def test_no_pipeline_removes_the_files_of_another(tmp_path: Path) -> None:
     for name in own:
         (tmp_path / "out" / name).write_text("the user's")
     for number, pipeline in enumerate(NAMES):
-        spec = WriteSpec(pipeline, (target(tmp_path, batch_count=1),))
+        spec = WriteSpec((target(tmp_path, pipeline, options=(("batch_count", 1),)),))
         for ids in ((number, 77), (number,)):  # the second time, what was 77 must go
-            publish_batch(spec, [write_task(spec, iter([rows(*ids)]))], 0)
+            publish(spec, 0, [write_task(spec, iter([rows(*ids)]))])
     texts = contents(tmp_path)
     assert [texts.pop(name) for name in own] == ["the user's"] * len(own)
     written = sorted(json.loads(text)["id"] for text in texts.values())
@@ -177,15 +169,15 @@ def test_no_pipeline_removes_the_files_of_another(tmp_path: Path) -> None:
 
 def test_dead_letters_of_sinks_are_told_apart_too(picky: None, tmp_path: Path) -> None:
     for pipeline in NAMES:
-        spec = WriteSpec(pipeline, (target(tmp_path, format="picky"),))
+        spec = WriteSpec((target(tmp_path, pipeline, format="picky"),))
         for _ in range(2):
-            publish_batch(spec, [write_task(spec, iter([rows(3)]))], 0)
+            publish(spec, 0, [write_task(spec, iter([rows(3)]))])
     letters = read_dead_letters(tmp_path / "dead")
     assert sorted(letter["pipeline"] for letter in letters) == sorted(NAMES)
 
 
 def test_what_was_never_published_goes_with_its_own_pipeline(tmp_path: Path) -> None:
-    specs = [WriteSpec(pipeline, (target(tmp_path),)) for pipeline in NAMES]
+    specs = [WriteSpec((target(tmp_path, pipeline),)) for pipeline in NAMES]
     for number, spec in enumerate(specs):
         write_task(spec, iter([rows(number)]))
     own = ".p-notes.writing"
@@ -200,12 +192,12 @@ def test_what_was_never_published_goes_with_its_own_pipeline(tmp_path: Path) -> 
 
 def test_a_pipeline_in_another_case_is_the_same(tmp_path: Path) -> None:
     for name in ("Orders", "orders"):
-        spec = WriteSpec(name, (target(tmp_path),))
-        publish_batch(spec, [write_task(spec, iter([rows(1)]))], 0)
+        spec = WriteSpec((target(tmp_path, name),))
+        publish(spec, 0, [write_task(spec, iter([rows(1)]))])
     assert list(contents(tmp_path)) == ["orders-0000000000-00000.json"]
 
 
 def test_sinks_of_two_formats_in_one_folder(tmp_path: Path) -> None:
-    spec = WriteSpec("p", (target(tmp_path), target(tmp_path, format="csv", parts=(Part("o0"),))))
-    publish_batch(spec, [write_task(spec, iter([rows(1)]))], 0)
+    spec = WriteSpec((target(tmp_path), target(tmp_path, format="csv", parts=(RowPart("o0"),))))
+    publish(spec, 0, [write_task(spec, iter([rows(1)]))])
     assert list(contents(tmp_path)) == ["p-0000000000-00000.csv", "p-0000000000-00000.json"]

@@ -62,10 +62,10 @@ def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
-        read = session.placed_for(plain.node, plain.spec, "p")
+        read = session._context.placed_for(plain.node, plain.spec, "p")
         checkpoint = session.state.checkpoint("p")
         Feed(read, checkpoint).take_all()
-        (tmp_path / STATE / "files/p/0/turns/000000000000.turn").unlink()
+        (tmp_path / STATE / "entries/p/s/markers/000000000000.marker").unlink()
         _put(tmp_path, 7, 8)
         Feed(read, checkpoint).take_all()  # gives the turn that got lost, too
         spark.conf.set("spark.sql.shuffle.partitions", "1")
@@ -89,7 +89,7 @@ def test_an_end_that_a_crash_left_unread_is_taken_back(
     _put(tmp_path, 1, 2)
     nodes = topological(session.catalog.plan_pipeline("w").physical)
     (reader,) = [node for node in nodes if isinstance(node, PhysicalReader)]
-    read = session.placed_for(reader, read_spec(reader), "w")
+    read = session._context.placed_for(reader, read_spec(reader), "w")
     Feed(read, session.state.checkpoint("w")).take_all(ends=True)
     session.start("w", once=True, close_windows=False).await_done(timeout=120)
     assert _output(tmp_path) == [], "the window is open for the rows of a later run"
@@ -102,38 +102,26 @@ def test_a_running_pipeline_fails_when_its_files_cannot_be_taken(
     session: narrows.Session, tmp_path: Path
 ) -> None:
     _put(tmp_path, 1)
-    log = tmp_path / STATE / "files" / "p" / "0"
+    log = tmp_path / STATE / "entries" / "p" / "s"
     log.mkdir(parents=True)
-    (log / "000000000000-000000000000.files").write_text("damaged")
-    with pytest.raises(narrows.NarrowsError, match="log of files taken is damaged"):
+    (log / "000000000000-000000000000.entries").write_text("damaged")
+    with pytest.raises(narrows.NarrowsError, match="log of what was taken is damaged"):
         session.start("p", once=True)
-    (log / "000000000000-000000000000.files").unlink()
+    (log / "000000000000-000000000000.entries").unlink()
     run = session.start("p", trigger="100 milliseconds")
-    (log / "000000000007-000000000007.files").write_text("damaged")
-    with pytest.raises(narrows.NarrowsError, match="log of files taken is damaged"):
+    (log / "000000000007-000000000007.entries").write_text("damaged")
+    with pytest.raises(narrows.NarrowsError, match="log of what was taken is damaged"):
         run.await_done(timeout=60)
     assert run.status == {"p": "failed"}
 
 
 def test_what_was_never_published_is_removed(session: narrows.Session, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    for name in (".p-1.writing", ".other-1.writing"):
+    task = "0" * 32
+    for name in (f".p-{task}.writing", f".other-{task}.writing"):
         (tmp_path / "out" / name).write_text("left by a crash")
     session.start("p", once=True).await_done(timeout=120)
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [".other-1.writing"]
-
-
-def test_a_checkpoint_of_before_there_were_turns_is_explained(
-    session: narrows.Session, tmp_path: Path
-) -> None:
-    _put(tmp_path, 1)
-    session.start("p", once=True).await_done(timeout=120)
-    record = tmp_path / STATE / "pipelines" / "p.json"
-    known = json.loads(record.read_text())
-    del known["offsets"]
-    record.write_text(json.dumps(known))
-    with pytest.raises(narrows.NarrowsError, match="how its place in a stream of files is kept"):
-        session.start("p", once=True)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [f".other-{task}.writing"]
 
 
 def test_a_restored_state_folder_may_have_any_times(
@@ -158,14 +146,14 @@ def test_a_state_folder_that_was_restored_in_part_is_refused(
     for number in range(3):
         _put(tmp_path, number)
         session.start("p", once=True).await_done(timeout=120)
-    log, checkpoint = tmp_path / STATE / "files/p/0", session.state.checkpoint("p")
-    (log / "000000000002-000000000002.files").rename(tmp_path / "newest")
+    log, checkpoint = tmp_path / STATE / "entries/p/s", session.state.checkpoint("p")
+    (log / "000000000002-000000000002.entries").rename(tmp_path / "newest")
     _put(tmp_path, 3)
     with pytest.raises(narrows.NarrowsError, match=r"ends at entry 1, but .* come to entry 2"):
         session.start("p", once=True)
-    (tmp_path / "newest").rename(log / "000000000002-000000000002.files")
+    (tmp_path / "newest").rename(log / "000000000002-000000000002.entries")
     checkpoint.rename(tmp_path / "checkpoint")
-    with pytest.raises(narrows.NarrowsError, match="is incomplete: files up to entry 2 were taken"):
+    with pytest.raises(narrows.NarrowsError, match="is incomplete: entries up to 2 were taken"):
         session.start("p", once=True)
     (tmp_path / "checkpoint").rename(checkpoint)
     session.start("p", once=True).await_done(timeout=120)
@@ -178,7 +166,7 @@ def test_a_batch_that_would_pass_over_files_stops(session: narrows.Session, tmp_
     taken = session.state.checkpoint("p") / "sources" / "0" / "0"
     text = taken.read_text()
     (taken.parent / ".0.crc").unlink()
-    taken.write_text(text.replace("000000000000.turn", "000000000001.turn"))
+    taken.write_text(text.replace("000000000000.marker", "000000000001.marker"))
     with pytest.raises(narrows.NarrowsError, match="entry 1 was taken where entry 0 should be"):
         session.start("p", once=True)
 

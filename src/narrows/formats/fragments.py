@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from narrows.formats.encoder import encoder_spec
+from narrows.formats.base import find_format
+from narrows.formats.encoder import SplicingEncoder
 from narrows.projection.columns import DecodeProjection
 
 
@@ -18,7 +19,9 @@ def encode_fragments(
     """One BINARY column for each fragment; the batch has all columns of the projection."""
     made = []
     for fragment, places in zip(projection.fragments, projection.encoded, strict=True):
-        encoder = encoder_spec(fragment.format).make({**dict(fragment.options), "timezone": zone})
+        options = {**dict(fragment.options), "timezone": zone}
+        encoder = find_format(fragment.format).encoder(options)
+        assert isinstance(encoder, SplicingEncoder), "or the planner would not have asked for it"
         columns = [batch.column(place) for place in places]
         made.append(encoder.fragment(fragment, columns).cast(pa.binary()))
     return made

@@ -1,7 +1,7 @@
 """What a sink's tasks must know: made by the planner on the driver, carried to them.
 
-How it is made, and the data frame that goes into a sink, stand in `sink_frame.py`: nothing of the
-planner is loaded into the workers.
+How it is made, and the data frame that goes into a sink, stand in `spark/write/sink_frame.py`:
+nothing of the planner is loaded into the workers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from narrows.projection.fragments import Fragment, OptionItems
 
 
 @dataclass(frozen=True)
-class Part:
+class RowPart:
     """A part of a row: a computed column under its name, or fields that are encoded already."""
 
     column: str
@@ -22,20 +22,28 @@ class Part:
 
 @dataclass(frozen=True)
 class SinkTarget:
-    """A folder that one of the pipeline's sinks writes to, and how."""
+    """One of a pipeline's sinks, and how its rows are made."""
 
+    pipeline: str
     sink: str
-    folder: str
+    connector: str
     format: str
     options: OptionItems
-    parts: tuple[Part, ...]
+    parts: tuple[RowPart, ...]
+    place: str
+    """Where the sink keeps what it writes; a folder, for those that write files."""
     dead_letters: str
-    batch_count: int | None = None
+    """The folder for rows that cannot be written."""
     gathers: bool = False
     """Are the rows of a payload gathered before the first of them is encoded?"""
+
+    def limit(self, option: str) -> int | None:
+        value = dict(self.options).get(option)
+        return value if isinstance(value, int) else None
 
 
 @dataclass(frozen=True)
 class WriteSpec:
-    pipeline: str
+    """All sinks of a pipeline."""
+
     targets: tuple[SinkTarget, ...]

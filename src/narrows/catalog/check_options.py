@@ -1,0 +1,136 @@
+"""Holds a WITH clause against what its connector, its format and all objects of its kind declare.
+
+An option that nobody declared is an error with a suggestion, never silently ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from narrows.catalog.declared import NO_FORMAT, ConnectorSpec, FormatSpec
+from narrows.catalog.options import CONNECTOR, DEFAULT_FORMAT, FORMAT, OptionSpec
+from narrows.catalog.registry import CONNECTORS, FORMATS, Registry, T
+from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.sql.scope import Name
+from narrows.sql.statements import Option, Options, OptionValue
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The options of an object, complete and of the right types."""
+
+    connector: ConnectorSpec
+    format: FormatSpec | None
+    """None for a sink that takes rows."""
+    values: Mapping[str, OptionValue]
+
+    @property
+    def format_name(self) -> str:
+        return NO_FORMAT if self.format is None else self.format.name
+
+
+def check_options(
+    options: Options,
+    common: tuple[OptionSpec, ...],
+    *,
+    sink: bool,
+    owner: Name,
+    connector: ConnectorSpec | None = None,
+) -> Checked:
+    """Checks what the user gave against what is declared; reports all problems together.
+
+    `owner` is whose options they are, for complaints about those that are missing. The connector
+    is the one that they name, unless it is given.
+    """
+    connector = connector or _connector(options, sink, owner)
+    form = _format(options, connector, sink)
+    declared = [*common, *(connector.options(sink=sink) or ())]
+    if form is None:
+        declared.remove(next(spec for spec in declared if spec.name == FORMAT.name))
+    else:
+        declared += form.options(sink=sink) or ()
+    specs = {spec.name: spec for spec in declared}
+    problems: list[Problem] = []
+    values: dict[str, OptionValue] = {
+        spec.name: spec.default for spec in specs.values() if spec.default is not None
+    }
+    for name, option in options.items():
+        try:
+            if name not in specs:
+                raise _unknown(name, option, specs, connector, form)
+            values[name] = specs[name].check(option)
+        except NarrowsError as error:
+            problems.extend(error.problems)
+    for spec in specs.values():
+        if spec.required and spec.name not in options and spec is not CONNECTOR:
+            message = f"`{owner.text}` lacks the option `{spec.name}`: {spec.doc}"
+            hint = f"connector `{connector.name}` needs it"
+            problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
+    if problems:
+        raise NarrowsError(*problems)
+    if form is not None:
+        values[FORMAT.name] = form.name
+    return Checked(connector, form, values)
+
+
+def _unknown(
+    name: str,
+    option: Option,
+    specs: Iterable[str],
+    connector: ConnectorSpec,
+    form: FormatSpec | None,
+) -> NarrowsError:
+    known = sorted(specs)
+    owner = f"connector `{connector.name}`" + (f" with format `{form.name}`" if form else "")
+    return fail(
+        Code.UNKNOWN_OPTION,
+        f"{owner} has no option `{name}`",
+        option.key_span,
+        did_you_mean(name, known) or f"options are {', '.join(known)}",
+    )
+
+
+def _connector(options: Options, sink: bool, owner: Name) -> ConnectorSpec:
+    option = options.get(CONNECTOR.name)
+    if option is not None:
+        return _named(CONNECTORS, CONNECTOR, option, sink)
+    usable = ", ".join(connector.name for connector in CONNECTORS.usable(sink=sink))
+    message = f"`{owner.text}` lacks the option `connector`"
+    hint = f"add `connector = '...'`, one of {usable}"
+    raise fail(Code.UNKNOWN_CONNECTOR, message, owner.span, hint)
+
+
+def _format(options: Options, connector: ConnectorSpec, sink: bool) -> FormatSpec | None:
+    """The format of a sink or source; None where rows are taken as they are."""
+    if sink and connector.takes_rows:
+        return None
+    option = options.get(FORMAT.name)
+    if option is None:
+        return FORMATS.find(connector.default_sink_format if sink else DEFAULT_FORMAT)
+    form = _named(FORMATS, FORMAT, option, sink)
+    reason = None if sink else _mismatch(connector, form)
+    if reason is not None:
+        raise fail(Code.INVALID_OPTION, reason, option.value_span)
+    return form
+
+
+def _mismatch(connector: ConnectorSpec, form: FormatSpec) -> str | None:
+    """Why a connector cannot bring payloads of a format; None if it can."""
+    what = f"connector `{connector.name}` delivers {connector.delivers}"
+    if connector.delivers == "files" and form.framing is None:
+        return f"{what}, and payloads of format `{form.name}` do not stand in files"
+    if connector.delivers == "messages" and not form.takes_messages:
+        return f"{what}, and format `{form.name}` is read from files only"
+    return None
+
+
+def _named(registry: Registry[T], spec: OptionSpec, option: Option, sink: bool) -> T:
+    name = str(spec.check(option))
+    found = registry.get(name, option.value_span)
+    if found is not None and found.by_statement and found.options(sink=sink) is not None:
+        return found
+    role = f"{'sink' if sink else 'source'} {registry.what}"
+    usable = [known.name for known in registry.usable(sink=sink)]
+    hint = did_you_mean(name, usable) or f"{role}s are {', '.join(usable)}"
+    raise fail(registry.unknown, f"no {role} is called `{name}`", option.value_span, hint)

@@ -1,0 +1,110 @@
+"""What formats and connectors declare, for those who plan: options, and what each can do.
+
+This is the light half of them. The planner asks it before a byte is read, so nothing that decodes,
+encodes or connects is loaded for it. What runs is added by `narrows.formats.base.Format` and the
+connectors' own classes, in the same objects; `registry.py` finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from narrows.catalog.options import DEFAULT_FORMAT, OptionSpec
+from narrows.files.ranges import TARGET
+from narrows.schema import Struct
+
+OptionMap = Mapping[str, object]
+
+NO_FORMAT = "none"
+"""What is shown as the format of a sink that takes rows."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Declaration:
+    """Something that a WITH clause names, and its options; None for a direction it lacks."""
+
+    name: str
+    source_options: tuple[OptionSpec, ...] | None = None
+    sink_options: tuple[OptionSpec, ...] | None = None
+    by_statement: bool = True
+    """May statements name it? Some things are declared in other ways."""
+
+    def options(self, *, sink: bool) -> tuple[OptionSpec, ...] | None:
+        return self.sink_options if sink else self.source_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """Files hold a payload a line."""
+
+    keep_blank: bool = False
+    """Is a blank line a payload?"""
+    range_bytes: int = TARGET
+    """How much of a file is read in one go; files are cut into ranges of about this size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """Files have a structure of their own: the format reads ranges of them by itself."""
+
+    range_bytes: int = TARGET
+    """As for lines. Where a file cannot be cut at all: more than a file can have."""
+    columnar: bool = False
+    """Are columns that nobody asks for not even read?"""
+    takes_messages: bool = False
+    """Can it decode single payloads, too, when a connector delivers them?"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FormatSpec(Declaration):
+    """How payloads are written, as the planner sees it."""
+
+    framing: Lines | Container | None = Lines()
+    """How payloads stand in files; None if they cannot: then a connector must deliver each."""
+    check_schema: Callable[[Struct], str | None] = lambda schema: None
+    """Why a source of this format cannot have such columns; None if it can."""
+    check_outputs: Callable[[Struct], str | None] = lambda outputs: None
+    """Why a sink of this format cannot write such columns; None if it can."""
+    kernel: Callable[[], str] | None = None
+    """Which kernel decodes it in this process, for formats that more than one can."""
+
+    suffix: str = ""
+    """How the names of its files end; if not given, with the name of the format."""
+    supports_by_index_projection: bool = False
+    """Can its encoder splice fields that a reader has encoded?"""
+    supports_streaming: bool = False
+    """Can its encoder write a payload row by row, before the last row is known?"""
+    field_options: tuple[str, ...] = ()
+    """The options of a sink that change what a field looks like."""
+
+    def __post_init__(self) -> None:
+        if not self.suffix:
+            object.__setattr__(self, "suffix", f".{self.name}")
+
+    @property
+    def takes_messages(self) -> bool:
+        """Can it decode a payload that a connector delivers by itself?"""
+        return not isinstance(self.framing, Container) or self.framing.takes_messages
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConnectorSpec(Declaration):
+    """Where payloads come from or go to, as the planner sees it."""
+
+    delivers: Literal["files", "messages"] = "files"
+    """What a source of it reads: files, in which payloads stand as the format says, or payloads."""
+    has_entries: bool = False
+    """Does a stream of it know what it has, so that what a batch reads can be an entry in our log?
+    Else it comes as a data frame, and Spark keeps how far it has come."""
+    reads_back: Callable[[OptionMap, OptionMap], tuple[str, str] | None] = lambda source, sink: None
+    """Would a source with such options read what a sink with those writes? Then what it reads, and
+    what the sink writes to."""
+    identity: tuple[str, ...] = ()
+    """The options of a source that say what it reads. With another value it is another source."""
+    guarantee: Literal["exactly once", "at least once"] = "at least once"
+    """What its sinks promise of every row, whatever is killed."""
+    takes_rows: bool = False
+    """Do its sinks take rows? Then nothing is encoded, and there is no format to choose."""
+    default_sink_format: str = DEFAULT_FORMAT

@@ -1,0 +1,260 @@
+"""What a connector is: how payloads come in, and how they go out.
+
+    source      what there is ──► an entry, journaled ──► ranges for tasks ──► parts, decoded
+    sink        rows of a task ──► written, not yet to be seen ──► a receipt ──► published
+
+**Exactly once** comes from one idea. What a micro-batch reads is an *entry*: small, JSON, and in
+the log (`entry_log.py`) before anybody reads it. The same entry is always cut into the same ranges,
+so a batch that is run again reads the same; and what a batch wrote is published under its number,
+so it replaces what it had published before.
+
+Nothing outside of `connectors/` knows which connector it deals with. Admission limits, dead
+letters, counts, event time and shared streams work for all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Never, Protocol, runtime_checkable
+
+from narrows.catalog.declared import ConnectorSpec
+from narrows.catalog.registry import CONNECTORS
+from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.target import SinkTarget
+from narrows.errors import Code, InternalError, NarrowsError, Problem, fail
+from narrows.formats.base import Format
+from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
+from narrows.projection.columns import DecodeProjection
+from narrows.projection.predicate import Predicate
+
+if TYPE_CHECKING:  # planning loads the declarations, and must not load Arrow
+    import pyarrow as pa
+
+Available = Any
+"""What a source has at a moment; made by its connector, and understood by it alone."""
+
+Position = Mapping[str, Any]
+"""Where a payload was found, for people: `{"file": ..., "offset": ...}`."""
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SourceDeclaration:
+    """A stream or table, as far as its connector is concerned."""
+
+    name: str
+    format: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    bounded: bool = False
+
+    def limit(self, option: str) -> int | None:
+        value = self.options.get(option)
+        return value if isinstance(value, int) else None
+
+
+class Range(Protocol):
+    """Payloads that one task reads one after the other. Carried to the workers."""
+
+    @property
+    def key(self) -> str:
+        """The same for the same payloads: dead letters and counts are named after it, so that
+        reading twice leaves them once."""
+
+
+@runtime_checkable
+class Segmented(Protocol):
+    """A range whose rows were read from other ranges before: where they stood there.
+
+    `runs` has the number of such a range and how many of its rows follow, in the order of the rows.
+    """
+
+    @property
+    def batch(self) -> int: ...
+
+    @property
+    def runs(self) -> Sequence[tuple[int, int]]: ...
+
+
+class Share(NamedTuple):
+    """What one task reads of an entry, and the place that each range has there."""
+
+    ranges: Sequence[Range]
+    places: Sequence[int]
+
+
+class Lag(NamedTuple):
+    """How far a stream's reader is behind; None for what cannot be told."""
+
+    payloads: int | None = None
+    bytes: int | None = None
+    units: int | None = None
+    """What its connector takes one by one: files, segments."""
+
+
+class Source(ABC):
+    """A declared stream or table. Made on the driver and, for `split`, in the workers."""
+
+    @abstractmethod
+    def available(self) -> Available:
+        """What there is to read now. Raises where a table is not there at all."""
+
+    @abstractmethod
+    def admit(self, log: EntryLog, available: Available) -> Entry | None:
+        """What the next micro-batch reads: the first that is available and not in the log, as much
+        of it as the stream's limits allow. None if there is nothing."""
+
+    @abstractmethod
+    def whole(self, available: Available) -> Entry:
+        """All that is available as one entry, for a bounded read."""
+
+    @abstractmethod
+    def split(self, entry: Entry, tasks: int) -> Sequence[Share]:
+        """Shares out an entry to so many tasks at most; the same entry always in the same way."""
+
+    @abstractmethod
+    def size(self, entry: Entry) -> int:
+        """Bytes of payload that an entry stands for, about."""
+
+    @abstractmethod
+    def version(self, available: Available) -> str:
+        """Changes whenever what is available does."""
+
+    def lag(self, log: EntryLog, available: Available) -> Lag:
+        """What is available and not in the log."""
+        return Lag()
+
+    def committed(self, entry: Entry) -> None:  # noqa: B027 (most need not know)
+        """Everything up to this entry is published."""
+
+
+# --- reading, in the workers ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a task decodes what it reads."""
+
+    format: Format
+    decoder: Callable[[], RecordDecoder]
+    """What decodes payloads: the same for all ranges of a worker."""
+    container: Callable[[], ContainerReader]
+    """What reads files of a format that is a container."""
+    projection: DecodeProjection
+    skipping: Predicate | None = None
+    """Rows for which this does not hold need not be decoded at all."""
+    encodes: bool = False
+    """Are parts of the payloads copied into a sink's payloads?"""
+
+
+class Payloads(Protocol):
+    """Payloads that were decoded together, for whoever wants to see one that is bad."""
+
+    def payload(self, number: int) -> bytes: ...
+
+    def position(self, number: int) -> Position: ...
+
+
+class Part(NamedTuple):
+    """Some rows of a range, and the payloads that they came from; None where there are none."""
+
+    decoded: Decoded
+    size: int
+    payloads: Payloads | None = None
+
+
+class LostRangeError(NarrowsError):
+    """What a range stands for, or the rest of it, cannot be had, and trying again will not help.
+
+    It is one dead letter, under the `key` of what is lost; the rows so far are good.
+    """
+
+    def __init__(
+        self, key: str, position: Position, reason: str, *, damaged: bool, counted: bool = True
+    ) -> None:
+        super().__init__(Problem(Code.UNREADABLE_FILE, reason))
+        self.key = key
+        self.position = position
+        self.reason = reason
+        self.damaged = damaged
+        """It is there, but not what it should be. Else it is gone, which `on_missing` is about."""
+        self.counted = counted
+        """Is it for this range to count the loss, where counts are not kept by key?"""
+
+
+class RangeReader(Protocol):
+    """Reads the ranges of one source in one worker, as long as that has tasks for it."""
+
+    def parts(self, read: Any) -> Iterator[Part]:
+        """The rows of a range; `read` is one that the source's `split` made."""
+
+
+# --- sinks ----------------------------------------------------------------------------------------
+
+
+Receipt = Any
+"""What a task wrote, as JSON, for whoever publishes it."""
+
+
+class SinkTask(Protocol):
+    """The rows of one task on their way into a sink."""
+
+    def add(self, batch: pa.RecordBatch) -> None: ...
+
+    def close(self) -> Receipt:
+        """All rows are written, though nobody sees them yet."""
+
+    def discard(self) -> None:
+        """The task has failed: nothing of what it wrote will be published."""
+
+
+class SinkWriter(ABC):
+    """A sink of a pipeline: its tasks write in the workers, the driver publishes."""
+
+    @abstractmethod
+    def open_task(self) -> SinkTask: ...
+
+    @abstractmethod
+    def publish(self, batch: int, receipts: Sequence[Receipt]) -> None:
+        """Makes visible what the tasks of a batch wrote, in place of what it showed before."""
+
+    @abstractmethod
+    def discard(self, receipts: Sequence[Receipt]) -> None:
+        """Removes what the tasks of a failed batch wrote."""
+
+    def sweep(self) -> None:  # noqa: B027 (not everything leaves something behind)
+        """Removes what crashes left. Only while no task of the pipeline runs."""
+
+
+# --- the connector --------------------------------------------------------------------------------
+
+
+def _none(*given: object) -> Never:
+    raise InternalError("the connector has no such direction")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Connector(ConnectorSpec):
+    """What a connector declares, and what runs: functions that make it of a declaration.
+
+    Their modules should be imported inside of them: planning loads the object, and must not load
+    Arrow, nor a client library.
+    """
+
+    source: Callable[[SourceDeclaration], Source] = _none
+    reader: Callable[[SourceDeclaration, Decoding], RangeReader] = _none
+    sink: Callable[[SinkTarget], SinkWriter] = _none
+    place: Callable[[Mapping[str, Any], str], str] = lambda options, folder: folder
+    """Where a sink with such options keeps what it writes; it may use a folder of ours."""
+
+
+def find_connector(name: str) -> Connector:
+    """A connector by its name, on the driver and in the workers."""
+    found = CONNECTORS.find(name)
+    if not isinstance(found, Connector):
+        message = f"connector `{name}` is declared, but cannot run: it is a {type(found).__name__}"
+        raise fail(Code.BROKEN_PACKAGE, message, None, "make it a `narrows.connectors.Connector`")
+    return found

@@ -1,0 +1,83 @@
+"""Files as a source. An entry is a list of files: `[[path, size, time of change], ...]`.
+
+A file is known by its path: one that is written anew is not taken again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from narrows.connectors.base import Lag, Share, Source, SourceDeclaration
+from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
+from narrows.files.listing import FileEntry, list_files
+from narrows.files.ranges import TARGET, pack, split, tasks_for
+from narrows.formats.base import find_format
+
+Files = Sequence[FileEntry]
+
+
+class FileSource(Source):
+    def __init__(self, declared: SourceDeclaration) -> None:
+        self._path = str(declared.options["path"])
+        self._missing_ok = not declared.bounded
+        self._max_files = declared.limit("max_files_per_trigger")
+        self._max_bytes = declared.limit("max_bytes_per_trigger")
+        framing = find_format(declared.format).framing
+        self._range_bytes = TARGET if framing is None else framing.range_bytes
+        self._taken: set[str] = set()
+        self._upto = EMPTY
+        """The entry up to which `_taken` has the paths of the log."""
+
+    def available(self) -> Files:
+        return list_files(self._path, missing_ok=self._missing_ok)
+
+    def admit(self, log: EntryLog, available: Files) -> Entry | None:
+        """The limits hold but for the first file, for a file larger than `max_bytes_per_trigger`
+        must be taken some day."""
+        chosen: dict[str, FileEntry] = {}
+        size = 0
+        for file in self._new(log, available):
+            if file.path in chosen:
+                continue
+            size += file.size
+            if chosen and (
+                (self._max_files is not None and len(chosen) >= self._max_files)
+                or (self._max_bytes is not None and size > self._max_bytes)
+            ):
+                break
+            chosen[file.path] = file
+        return _entry(chosen.values()) if chosen else None
+
+    def whole(self, available: Files) -> Entry:
+        return _entry(available)
+
+    def split(self, entry: Entry, tasks: int) -> list[Share]:
+        ranges = split([FileEntry(*file) for file in entry], self._range_bytes)
+        place = {read: number for number, read in enumerate(ranges)}
+        packed = pack(ranges, tasks_for(ranges, tasks))
+        return [Share(part, [place[read] for read in part]) for part in packed]
+
+    def size(self, entry: Entry) -> int:
+        return sum(size for _, size, _ in entry)
+
+    def version(self, available: Files) -> str:
+        text = "\n".join(sorted(repr(file) for file in available))
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def lag(self, log: EntryLog, available: Files) -> Lag:
+        new = list(self._new(log, available))
+        return Lag(bytes=sum(file.size for file in new), units=len(new))
+
+    def _new(self, log: EntryLog, available: Files) -> Iterable[FileEntry]:
+        last = log.last()
+        if last < self._upto:  # another log, or one that was given a new start
+            self._taken, self._upto = set(), EMPTY
+        for entry in log.entries(after=self._upto):
+            self._taken.update(path for path, _, _ in entry)
+        self._upto = last
+        return (file for file in available if file.path not in self._taken)
+
+
+def _entry(files: Iterable[FileEntry]) -> Entry:
+    return [[file.path, file.size, file.mtime_ms] for file in files]

@@ -1,0 +1,98 @@
+"""Rows that a sink cannot take: set aside with the reason, published with their batch."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from narrows.connectors.target import SinkTarget
+from narrows.files.atomic import sync_folder
+from narrows.files.output_names import BatchFiles, is_unpublished, unpublished_name
+from narrows.files.synced_file import SyncedFile
+
+_SUFFIX = ".ndjson"
+
+
+class RowLetters:
+    """The rows of one task that its sink could not take."""
+
+    def __init__(self, target: SinkTarget) -> None:
+        self._target = target
+        self._file: SyncedFile | None = None
+        self.written: list[str] = []
+
+    def add(self, row: pa.RecordBatch, reason: str) -> None:
+        """Sets one row aside."""
+        if self._file is None:
+            path = unpublished(self._target.dead_letters, self._target.pipeline)
+            self.written.append(str(path))
+            self._file = SyncedFile(path)
+        values = {part.name or part.column: row.column(part.column) for part in self._target.parts}
+        letter = {
+            "sink": self._target.sink,
+            "pipeline": self._target.pipeline,
+            "reason": reason,
+            "payload": json.dumps({n: _text(v[0].as_py()) for n, v in values.items()}),
+        }
+        self._file.write(f"{json.dumps(letter, ensure_ascii=False)}\n".encode())
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close_synced()
+            self._file = None
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        remove(self.written)
+
+
+def publish_letters(target: SinkTarget, batch: int, files: Sequence[str]) -> None:
+    names = BatchFiles(target.pipeline, batch, _SUFFIX)
+    publish_files(Path(target.dead_letters), names, files)
+
+
+# --- files that a batch publishes -----------------------------------------------------------------
+
+
+def unpublished(folder: str, pipeline: str) -> Path:
+    """A new file for a task, which nobody takes for a published one."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) / unpublished_name(pipeline)
+
+
+def publish_files(folder: Path, names: BatchFiles, files: Sequence[str]) -> None:
+    """Gives a batch's files their names; what the batch had published before goes."""
+    if not files and not folder.is_dir():
+        return  # nothing was written there, now or before
+    named = {names.name(part): file for part, file in enumerate(files)}
+    for name, file in named.items():
+        os.replace(file, folder / name)
+    for name in os.listdir(folder):
+        if name not in named and names.owns(name):
+            (folder / name).unlink()
+    sync_folder(folder)
+
+
+def sweep_unpublished(folder: str, pipeline: str) -> None:
+    """Removes what tasks of a pipeline wrote that will not be published: none of them is running.
+
+    A task that fails removes its own; but others of its batch had done their part, or all were
+    killed.
+    """
+    for name in os.listdir(folder) if Path(folder).is_dir() else ():
+        if is_unpublished(name, pipeline):
+            (Path(folder) / name).unlink(missing_ok=True)
+
+
+def remove(paths: Sequence[str]) -> None:
+    for path in paths:
+        Path(path).unlink(missing_ok=True)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

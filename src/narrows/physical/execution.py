@@ -1,0 +1,133 @@
+"""How a pipeline runs: decided here, from its plan, and shown by EXPLAIN with the reason.
+
+copy      its readers write: nothing is computed, so no row need cross the JVM
+grouped   together with others on its shared stream, in one job for each entry of the log
+tables    a streaming query gives the rows of closed windows; what is above is a small table
+stream    a streaming query
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from narrows.expressions.nodes import Expr
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSink,
+    Decoded,
+    Distinct,
+    Join,
+    Limit,
+    Node,
+    Sort,
+    StatefulFunction,
+    Tail,
+    Window,
+)
+from narrows.logical.walk import topological
+from narrows.physical.nodes import (
+    PhysicalBatch,
+    PhysicalEncoder,
+    PhysicalProject,
+    PhysicalReader,
+    PhysicalStreamingAggregation,
+)
+from narrows.physical.paths import source_path
+from narrows.projection.columns import Aspect, DecodeProjection, Path
+
+_NEEDS_A_QUERY = (Aggregation, Distinct, Join, Limit, Sort, StatefulFunction, Window)
+"""What keeps something from one micro-batch to the next, or reads more than one source."""
+
+
+class Mode(Enum):
+    COPY = "copy"
+    GROUPED = "grouped"
+    TABLES = "tables"
+    STREAM = "stream"
+
+
+@dataclass(frozen=True)
+class Execution:
+    mode: Mode
+    reason: str
+
+
+def execution_of(plan: Node) -> Execution:
+    """How the pipeline of a physical plan runs."""
+    rows = rows_of(plan)
+    sources = [node for node in topological(rows) if isinstance(node, Decoded)]
+    shared = [node for node in sources if node.source.shared]
+    keeping = next((node for node in topological(rows) if isinstance(node, _NEEDS_A_QUERY)), None)
+    if shared and len(sources) == 1 and keeping is None:
+        name = shared[0].source.name
+        how = "and its readers write" if plain_read(rows) else "and every entry stands by itself"
+        return Execution(Mode.GROUPED, f"`{name}` is shared, nothing is kept, {how}")
+    plain = plain_read(rows)
+    if not shared and plain is not None and plain.reader.source.is_fed:
+        return Execution(Mode.COPY, "its readers write, for nothing is computed")
+    window = kept_window(rows)
+    if window is not None:
+        return Execution(Mode.TABLES, "a window keeps its rows until it closes")
+    return Execution(Mode.STREAM, _why_a_query(sources, shared, keeping))
+
+
+def _why_a_query(
+    sources: Sequence[Decoded], shared: Sequence[Decoded], keeping: Node | None
+) -> str:
+    if keeping is not None:
+        return f"{keeping.operator.removeprefix('Physical')} needs more than one micro-batch's rows"
+    frames = [node.source.name for node in sources if node.source.comes_as_frame]
+    if frames and not shared:
+        return f"Spark reads `{frames[0]}`"
+    return "Spark computes columns"
+
+
+# --- what a plan is made of -----------------------------------------------------------------------
+
+
+def rows_of(plan: Node) -> Node:
+    """The node whose rows the sinks write: what is below batches, encoders and sinks."""
+    node = plan
+    while isinstance(node, (Tail, DataSink, PhysicalEncoder, PhysicalBatch)):
+        node = node.children[0]
+    return node
+
+
+def kept_window(plan: Node) -> Window | None:
+    """The window whose rows an aggregation above it folds when it closes."""
+    for node in topological(plan):
+        if isinstance(node, Aggregation) and not isinstance(node, PhysicalStreamingAggregation):
+            for below in topological(node):
+                if isinstance(below, Window):
+                    return below
+    return None
+
+
+@dataclass(frozen=True)
+class PlainRead:
+    """A projection that computes nothing: the reader below it, and what is selected of it."""
+
+    reader: PhysicalReader
+    selected: tuple[Path, ...]
+
+
+def plain_read(rows: Node) -> PlainRead | None:
+    """The reader of a plan that only selects values of a source as they stand there; None where
+    something is computed, or selected twice."""
+    reader = rows.children[0] if isinstance(rows, PhysicalProject) else None
+    if not isinstance(rows, PhysicalProject) or not isinstance(reader, PhysicalReader):
+        return None
+    paths = [_path(named.expr, reader) for _, named in rows.computed]
+    found = tuple(path for path in paths if path is not None)
+    if len(found) < len(paths) or len(set(found)) < len(found):
+        return None
+    shipped = DecodeProjection(reader.source.schema, reader.shipped).by_place
+    if not all((path, Aspect.VALUE) in shipped for path in found):
+        return None  # the reader ships something whole, and a part of it has to be taken out
+    return PlainRead(reader, found)
+
+
+def _path(expr: Expr, reader: PhysicalReader) -> Path | None:
+    return source_path(expr, reader.relation.id)

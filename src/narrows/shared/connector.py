@@ -1,0 +1,20 @@
+"""The log of a shared stream as a connector: its pipelines read it as they would any source."""
+
+from __future__ import annotations
+
+from narrows.connectors.base import Connector, Decoding, RangeReader, Source, SourceDeclaration
+
+
+def _source(declared: SourceDeclaration) -> Source:
+    from narrows.shared.source import SharedLogSource
+
+    return SharedLogSource(declared)
+
+
+def _reader(declared: SourceDeclaration, decoding: Decoding) -> RangeReader:
+    from narrows.shared.source import SegmentReader
+
+    return SegmentReader(declared, decoding)
+
+
+CONNECTOR = Connector(name="shared log", has_entries=True, source=_source, reader=_reader)

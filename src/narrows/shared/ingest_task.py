@@ -1,0 +1,112 @@
+"""What one task of an ingest does: decodes its share for everybody, into a segment.
+
+What is decoded is the union of what the pipelines on a shared stream need at that moment. A task
+answers with a few words about its segment; neither payloads nor decoded values go anywhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import pyarrow as pa
+
+from narrows.connectors.base import Share
+from narrows.demand import NOTHING, Demand
+from narrows.demand_json import demand_from_json, demand_to_json
+from narrows.projection.columns import Aspect, DecodeProjection
+from narrows.shared.log import Entry, SharedLog
+from narrows.shared.segments import SegmentWriter, segment_from_json
+from narrows.worker.counts import ReadCounts
+from narrows.worker.read import read_share
+from narrows.worker.read_spec import ReadSpec
+
+
+@dataclass(frozen=True)
+class Union:
+    """What an entry of the shared log is decoded with."""
+
+    number: int
+    version: int
+    demand: Demand
+
+
+def ingest_share(spec: ReadSpec, folder: str, union: Union, share: Share) -> str:
+    """Decodes ranges into a segment; the message that tells of it."""
+
+    def rows(read: ReadSpec, counts: ReadCounts) -> Iterator[tuple[pa.RecordBatch, int]]:
+        for one, place in zip(share.ranges, share.places, strict=True):
+            for batch in read_share(read, Share([one], [place]), union.number, counts):
+                yield batch, place
+
+    return _ingest(spec, folder, union, rows)
+
+
+def ingest_rows(
+    spec: ReadSpec,
+    folder: str,
+    union: Union,
+    task: int,
+    decode: Callable[[ReadSpec, ReadCounts], Iterator[pa.RecordBatch]],
+) -> str:
+    """The same for payloads that come as rows of a data frame."""
+
+    def rows(read: ReadSpec, counts: ReadCounts) -> Iterator[tuple[pa.RecordBatch, int]]:
+        return ((batch, task) for batch in decode(read, counts))
+
+    return _ingest(spec, folder, union, rows)
+
+
+def _ingest(
+    spec: ReadSpec,
+    folder: str,
+    union: Union,
+    rows: Callable[[ReadSpec, ReadCounts], Iterator[tuple[pa.RecordBatch, int]]],
+) -> str:
+    counts, last = ReadCounts(), None
+    with SegmentWriter(SharedLog(folder).segments) as writer:
+        for batch, place in rows(_for_union(spec, union), counts):
+            if last is not None and place != last:
+                writer.end_run(last)
+            writer.write(batch)
+            last = place
+        if last is not None:
+            writer.end_run(last)
+        segment = writer.finish()
+    return json.dumps(
+        {
+            "number": union.number,
+            "version": union.version,
+            "demand": demand_to_json(union.demand),
+            "segments": [] if segment is None else [asdict(segment)],
+            "counts": asdict(counts),
+        }
+    )
+
+
+def _for_union(spec: ReadSpec, union: Union) -> ReadSpec:
+    """How to read what everybody needs together."""
+    projection = DecodeProjection(spec.projection.schema, union.demand, version=union.version)
+    names = tuple(str(place) for place in range(len(projection.columns)))
+    event_time = spec.event_time
+    if event_time is not None and union.demand is not NOTHING:
+        place = projection.by_place[(event_time.column,), Aspect.VALUE]
+        event_time = replace(event_time, place=place)
+    return replace(spec, projection=projection, names=names, event_time=event_time)
+
+
+def entry_of(messages: Sequence[str]) -> Entry:
+    """The entry of the shared log that the tasks of a batch have made together."""
+    said = [json.loads(message) for message in messages]
+    counts: dict[str, int] = {}
+    for message in said:
+        for name, count in message["counts"].items():
+            counts[name] = counts.get(name, 0) + count
+    return Entry(
+        number=said[0]["number"],
+        version=said[0]["version"],
+        demand=demand_from_json(said[0]["demand"]),
+        segments=tuple(segment_from_json(s) for message in said for s in message["segments"]),
+        counts=counts,
+    )

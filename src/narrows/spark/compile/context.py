@@ -1,0 +1,105 @@
+"""What it takes to run plans: Spark, the state folder, and how sources are opened.
+
+Rooms that run something are handed this, and not the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.catalog.objects import Source
+from narrows.connectors.base import Source as ConnectedSource
+from narrows.connectors.base import SourceDeclaration, find_connector
+from narrows.explain.plan import Plan
+from narrows.logical.nodes import Decoded
+from narrows.physical.execution import rows_of
+from narrows.spark.compile.plan import OpenSource, compile_plan
+from narrows.spark.read.cores import cores
+from narrows.spark.read.marker_source import read_stream
+from narrows.spark.read.payload_frame import PayloadFrame, decode_payloads
+from narrows.spark.read.plain_read import named_read
+from narrows.spark.read.table import TableReads, read_available
+from narrows.spark.sql.rows import SqlText
+from narrows.state.folder import StateFolder
+from narrows.worker.read_spec import ReadSpec
+
+Place = Callable[[Decoded, ReadSpec], ReadSpec]
+"""Adds to what a reader must know where in the state folder it finds and leaves things."""
+
+
+@dataclass(frozen=True)
+class Context:
+    spark: SparkSession
+    state: StateFolder
+    pruning: bool
+    tables: TableReads
+    frames: Mapping[str, PayloadFrame]
+    """Data frames of the user's that are sources, by name."""
+
+    @property
+    def timezone(self) -> str:
+        """The zone of timestamps that name none, and of those that are written."""
+        return self.spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks read a source, at most."""
+        shuffled = int(self.spark.conf.get("spark.sql.shuffle.partitions", "2") or 2)
+        return min(shuffled, cores(self.spark))
+
+    # --- sources ----------------------------------------------------------------------------------
+
+    def placed_for(self, node: Decoded, spec: ReadSpec, pipeline: str, number: int = 0) -> ReadSpec:
+        """The specification with the places in the state folder that are this pipeline's; `number`
+        tells apart the places where it reads one source."""
+        name, state = node.source.name, self.state
+        entry_log = state.entry_log(pipeline, name, number) if node.source.is_fed else None
+        return replace(
+            self.placed(node.source, spec),
+            statistics=str(state.statistics(pipeline, name).absolute()),
+            entry_log=None if entry_log is None else str(entry_log.absolute()),
+        )
+
+    def placed(self, source: Source, spec: ReadSpec) -> ReadSpec:
+        """The specification with what is the same for everybody who reads the source."""
+        return replace(
+            spec,
+            options={**spec.options, "timezone": self.timezone},
+            dead_letters=str(self.state.dead_letters(source.name).absolute()),
+            partitions=self.parallelism,
+        )
+
+    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
+        """The rows of a source, with the columns that the specification ships."""
+        if streaming and spec.entry_log is not None:
+            return read_stream(self.spark, spec)
+        if node.source.comes_as_frame:
+            return decode_payloads(self.frames[node.source.name.casefold()], spec)
+        return self.tables.query(spec)
+
+    def opener(self, place: Place, *, streaming: bool) -> OpenSource:
+        """Opens a plan's sources; `place` says where what their readers need is kept."""
+        return lambda node, spec: self.open(node, place(node, spec), streaming=streaming)
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def query(self, plan: Plan) -> DataFrame:
+        """The rows of a plan over what is there now."""
+
+        def place(node: Decoded, spec: ReadSpec) -> ReadSpec:
+            return self.placed_for(node, spec, "query")
+
+        root = rows_of(plan.physical)
+        plain = named_read(root, [column.name for column in root.outputs])
+        if plain is not None and plain.in_order and not plain.node.source.comes_as_frame:
+            return read_available(self.spark, place(plain.node, plain.spec))
+        return compile_plan(root, self.spark, self.opener(place, streaming=False))
+
+
+def connected(source: Source) -> ConnectedSource:
+    """A declared source, ready to say what it has."""
+    declared = SourceDeclaration(source.name, source.format, source.options, source.bounded)
+    return find_connector(source.connector).source(declared)

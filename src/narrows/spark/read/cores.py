@@ -1,0 +1,23 @@
+"""How many tasks can run at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pyspark.sql import SparkSession
+
+_SOME = 32
+"""Tasks for a cluster of unknown size: a task that has nothing to read still costs something."""
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks can run at a time, as far as settings tell: on a cluster that grows and
+    shrinks, or that somebody else set up, nothing does."""
+    local = re.fullmatch(r"local(?:\[(\d+|\*).*\])?", spark.conf.get("spark.master", "") or "")
+    if local:
+        count = local[1] or "1"
+        return (os.cpu_count() or 1) if count == "*" else int(count)
+    executors = spark.conf.get("spark.executor.instances", "") or ""
+    each = spark.conf.get("spark.executor.cores", "") or "1"
+    return int(executors) * int(each) if executors.isdecimal() and each.isdecimal() else _SOME

@@ -1,0 +1,30 @@
+"""The columns that leave a reader.
+
+Payloads are read *and decoded* in the executors' Python workers. What leaves are Arrow batches of
+the demanded leaves; the payload itself never enters the JVM.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import StructType
+
+from narrows.schema import BIGINT, BINARY, BOOLEAN, DataType
+from narrows.spark.sql.types import spark_struct
+from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
+from narrows.worker.row_order import ORDER_TYPE
+
+
+def shipped_schema(spec: ReadSpec) -> StructType:
+    """What leaves the reader."""
+    end = [] if spec.end is None else [(spec.end.column, BIGINT)]
+    return spark_struct([*shipped_columns(spec), *end])
+
+
+def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
+    """A data frame needs a column, also when only rows are counted."""
+    columns = spec.projection.columns[: spec.projection.shipped]
+    named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
+    named += [(name, BINARY) for name in spec.fragments]
+    if spec.order is not None:
+        named.append((spec.order, ORDER_TYPE))
+    return named or [(ROWS_ONLY, BOOLEAN)]

@@ -1,0 +1,128 @@
+"""The ingest of a shared stream that is a data frame of the user's.
+
+Spark reads the payloads and keeps how far it has come, so this is a streaming query. A micro-batch
+of it is an entry of the shared log, under the same number: one that is run again after a crash
+finds its entry there, and does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from narrows.files.names import file_name
+from narrows.shared.ingest_task import Union, entry_of, ingest_rows
+from narrows.shared.log import SharedLog
+from narrows.shared.registry import Registry
+from narrows.spark.read.payload_frame import PayloadFrame, task_of_frame
+from narrows.spark.shared.ingest import Goal
+from narrows.worker.carried import Carried
+from narrows.worker.counts import ReadCounts
+from narrows.worker.messages import decode_messages
+from narrows.worker.read_spec import ReadSpec
+
+_MESSAGE = "message"
+
+
+class FrameIngest:
+    def __init__(self, payloads: PayloadFrame, spec: ReadSpec, folder: Path) -> None:
+        self._payloads = payloads
+        self._spec = spec
+        self._static = Carried((spec, str(folder)))
+        self._folder = folder
+        self._shared = SharedLog(folder)
+        self._registry = Registry(folder)
+        self._query: StreamingQuery | None = None
+        self._goals: list[Goal] = []
+        self._decoding = threading.Lock()
+        """Held while an entry is under way, whose union must not change."""
+
+    @property
+    def is_active(self) -> bool:
+        return self._query is not None and self._query.isActive
+
+    @property
+    def failure(self) -> BaseException | None:
+        return None if self._query is None else self._query.exception()
+
+    def start(self, every: float | None) -> None:
+        """Decodes what comes, or (None) what is there."""
+        self.poll()
+        writer = (
+            self._payloads.messages()
+            .writeStream.foreachBatch(self._decode)
+            .queryName(f"{file_name(self._spec.source)} (ingest)")
+            .option("checkpointLocation", str(self._folder / "checkpoint"))
+        )
+        if every is None:
+            self._query = writer.trigger(availableNow=True).start()
+        else:
+            self._query = writer.trigger(processingTime=f"{every} seconds").start()
+        for goal in self._goals:
+            self._await(goal, self._query, bounded=every is None)
+        self._goals = []
+
+    def poll(self) -> None:
+        """Takes the union of now, for those who have just registered, unless an entry is under way:
+        then it is taken with the next."""
+        if self._decoding.acquire(blocking=False):
+            try:
+                self._registry.apply()
+            finally:
+                self._decoding.release()
+
+    def add_goal(self) -> Goal:
+        """What is there now: nobody can tell but Spark, which says when it has read it."""
+        goal = Goal(None)
+        if self._query is not None and self._query.isActive:
+            self._await(goal, self._query, bounded=False)
+        else:
+            self._goals.append(goal)
+        return goal
+
+    def _await(self, goal: Goal, query: StreamingQuery, *, bounded: bool) -> None:
+        def wait() -> None:
+            with contextlib.suppress(PySparkException):  # its failure is told elsewhere
+                query.awaitTermination() if bounded else query.processAllAvailable()
+                goal.upto = self._shared.last()
+
+        threading.Thread(target=wait, name=f"goal of {self._spec.source}", daemon=True).start()
+
+    def reached(self, goal: Goal) -> bool:
+        return goal.upto is not None and self._shared.last() >= goal.upto
+
+    def stop(self) -> None:
+        if self._query is not None:
+            self._query.stop()
+            self._query = None
+
+    def _decode(self, messages: DataFrame, number: int) -> None:
+        if not self._shared.has(number):
+            with self._decoding:
+                self._decode_new(messages, number)
+
+    def _decode_new(self, messages: DataFrame, number: int) -> None:
+        applied = self._registry.apply(number)
+        union = Union(number, applied.version, applied.demand)
+        static, dynamic = self._static, Carried(union)
+
+        def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            spec, folder = static.value
+            task = task_of_frame()
+
+            def rows(read: ReadSpec, counts: ReadCounts) -> Iterator[pa.RecordBatch]:
+                return decode_messages(read, batches, task, counts)
+
+            message = ingest_rows(spec, folder, dynamic.value, task, rows)
+            yield pa.RecordBatch.from_arrays([pa.array([message])], names=[_MESSAGE])
+
+        rows = messages.mapInArrow(decode, f"{_MESSAGE} STRING").collect()
+        if rows:
+            self._shared.publish(entry_of([row[_MESSAGE] for row in rows]))

@@ -1,0 +1,246 @@
+"""A pipeline and the streaming query that runs it: from its plan to rows in its sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from narrows.catalog.options import parse_duration
+from narrows.connectors.base import find_connector
+from narrows.connectors.target import SinkTarget, WriteSpec
+from narrows.errors import Code, fail
+from narrows.explain.plan import Plan
+from narrows.files.names import file_name
+from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct
+from narrows.logical.streaming import is_stream
+from narrows.logical.walk import topological
+from narrows.physical.execution import rows_of
+from narrows.physical.nodes import PhysicalBatch, PhysicalReader, PhysicalStreamingAggregation
+from narrows.spark.compile.closed_windows import Streamed, streamed
+from narrows.spark.compile.context import Context, Place
+from narrows.spark.read.reader import read_spec
+from narrows.spark.streaming.feed import FedQuery, Feed, Query
+from narrows.spark.streaming.query_settings import query_settings
+from narrows.spark.windows.clock import say_end
+from narrows.spark.windows.closing import ClosedMark, closing_run, run_time
+from narrows.spark.windows.event_time import RunTime
+from narrows.spark.windows.windows import windows_of
+from narrows.spark.write.copy import copy_stream
+from narrows.spark.write.sink import publish_written, written_by_tasks
+from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
+from narrows.worker.read_spec import ReadSpec
+from narrows.worker.watermark import last_commit
+from narrows.worker.write import sweep
+
+_ROWS_KEPT_AS = "json"
+"""The format in which the state folder keeps rows of sinks that take rows, until they are shown."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a query runs, and how often it looks for something to read."""
+
+    once: bool
+    """Only what is there now."""
+    trigger: str = ""
+    closes: bool = False
+    """When the input has ended, all windows that are open close."""
+
+
+@dataclass(frozen=True)
+class PipelineQuery:
+    """A pipeline that is to run as a streaming query."""
+
+    context: Context
+    name: str
+    sinks: Sequence[str]
+    plan: Plan
+    pace: Pace
+    place_shared: Place | None = None
+    """Where what is read of shared streams is kept; None where the plan reads none."""
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.context.state.checkpoint(self.name)
+
+    @cached_property
+    def write(self) -> WriteSpec:
+        """Where its rows go, and how they are encoded."""
+        nodes = [n for n in topological(self.plan.physical) if isinstance(n, DataSink)]
+        by_name = {node.sink.name: self._target(node) for node in nodes}
+        return WriteSpec(tuple(by_name[name] for name in self.sinks))
+
+    # --- starting ---------------------------------------------------------------------------------
+
+    def compile(self) -> Streamed:
+        """What Spark is to run; nothing runs yet, so what it will not take is said before."""
+        stream = self._streamed()
+        if not stream.frame.isStreaming:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"pipeline `{self.name}` reads tables only, so it would never see new rows",
+                hint="use a query: `session.query(...)` or `narrows query`",
+            )
+        return stream
+
+    def start(self, stream: Streamed) -> Query:
+        feeds = [Feed(read, self.checkpoint) for read in self._fed()]
+        return self._start(stream, feeds, self.pace)
+
+    def start_copying(self) -> Query:
+        """Starts a pipeline that computes nothing: its readers write."""
+        plain = copied_from(self.plan)
+        assert plain is not None, "the plan says so"
+        read = self._place(plain.node, plain.spec)
+        feeds = [Feed(read, self.checkpoint)]
+        told = copy_stream(self.context.spark, read, self.write)
+        return self._begin(self._publishing(told, feeds), feeds, self.pace)
+
+    def closing_step(self) -> Callable[[Query], Query | None] | None:
+        """What a bounded run does at the end of its input; None when it has no windows."""
+        root = rows_of(self.plan.physical)
+        if not self.pace.closes or not windows_of(root):
+            return None
+        clock = self.context.state.clock(self.name)
+        mark = ClosedMark(self.context.state.closed_mark(self.name), self.checkpoint)
+
+        def close(ended: Query) -> Query | None:
+            nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
+            closed = mark.holds or last_commit(self.checkpoint) is None
+            if closed if nothing_came else self._knows_its_end:
+                mark.keep()
+                return None
+            last = closing_run(root, self.checkpoint, clock)
+            assert last.closes is not None
+            mark.set(last.closes)
+            say_end(clock, last.closes)
+            return self._start(self._streamed(last), (), Pace(once=True))
+
+        return close
+
+    # --- how --------------------------------------------------------------------------------------
+
+    def _streamed(self, closing: RunTime | None = None) -> Streamed:
+        context = self.context
+        return streamed(
+            rows_of(self.plan.physical),
+            context.spark,
+            context.opener(self._place, streaming=True),
+            context.opener(self._place, streaming=False),
+            closing or run_time(self.checkpoint, context.state.clock(self.name)),
+        )
+
+    def _place(self, node: Decoded, spec: ReadSpec) -> ReadSpec:
+        if node.source.shared and self.place_shared is not None:
+            return self.place_shared(node, spec)
+        return self.context.placed_for(node, spec, self.name, self._numbers[node.relation.id])
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """For each place where a source is read, how often the source has been read before it."""
+        seen: dict[str, int] = {}
+        numbers = {}
+        for node in topological(self.plan.physical):
+            if isinstance(node, Decoded) and node.relation.id not in numbers:
+                name = node.source.name.casefold()
+                numbers[node.relation.id] = seen.setdefault(name, 0)
+                seen[name] += 1
+        return numbers
+
+    def _fed(self) -> list[ReadSpec]:
+        """What it reads entry by entry."""
+        nodes = [n for n in topological(self.plan.physical) if isinstance(n, PhysicalReader)]
+        return [self._place(node, read_spec(node)) for node in nodes if node.source.is_fed]
+
+    @property
+    def _knows_its_end(self) -> bool:
+        """Do its readers say the end of a bounded run, and so close its windows?"""
+        nodes = [n for n in topological(self.plan.physical) if isinstance(n, Decoded)]
+        streams = [node.source for node in nodes if not node.source.bounded]
+        return len(streams) == 1 and streams[0].is_fed
+
+    def _start(self, stream: Streamed, feeds: Sequence[Feed], pace: Pace) -> Query:
+        finish = stream.finish
+        if finish is None:
+            told = written_by_tasks(sink_frame(self.plan, stream.frame), self.write)
+            return self._begin(self._publishing(told, feeds, mode=self._output_mode), feeds, pace)
+
+        def told_of(closed: DataFrame) -> DataFrame:
+            return written_by_tasks(sink_frame(self.plan, finish(closed)), self.write)
+
+        return self._begin(self._publishing(stream.frame, feeds, told_of), feeds, pace)
+
+    def _publishing(
+        self,
+        rows: DataFrame,
+        feeds: Sequence[Feed],
+        told_of: Callable[[DataFrame], DataFrame] | None = None,
+        mode: str = "append",
+    ) -> DataStreamWriter:
+        """Publishes what tasks wrote: what the rows tell, or what is made of each batch."""
+        sweep(self.write)
+
+        def publish(batch: DataFrame, number: int) -> None:
+            for feed in feeds:
+                feed.check(number)
+            publish_written(batch if told_of is None else told_of(batch), self.write, number)
+
+        return rows.writeStream.foreachBatch(publish).outputMode(mode)
+
+    def _begin(self, writer: DataStreamWriter, feeds: Sequence[Feed], pace: Pace) -> Query:
+        checkpoint = str(self.checkpoint.absolute())
+        writer = writer.queryName(file_name(self.name)).option("checkpointLocation", checkpoint)
+        every = self._gathering_time or pace.trigger
+        if pace.once:
+            writer = writer.trigger(availableNow=True)
+            for feed in feeds:
+                feed.take_all(ends=pace.closes and self._knows_its_end)
+        else:
+            writer = writer.trigger(processingTime=every)
+        closes_later = pace.closes and not self._knows_its_end
+        with query_settings(self.context.spark, self.plan.physical, closes_later=closes_later):
+            query = writer.start()
+        if not feeds:
+            return query
+        return FedQuery(query, feeds, parse_duration(every) or 0, bounded=pace.once)
+
+    def _target(self, node: DataSink) -> SinkTarget:
+        sink, state = node.sink, self.context.state
+        connector, ours = find_connector(sink.connector), state.rows(sink.name).absolute()
+        return SinkTarget(
+            pipeline=self.name,
+            sink=sink.name,
+            connector=sink.connector,
+            format=_ROWS_KEPT_AS if sink.takes_rows else sink.format,
+            options=(*sink.options.items(), ("timezone", self.context.timezone)),
+            parts=parts_of(node),
+            place=connector.place(sink.options, str(ours)),
+            dead_letters=str(state.dead_letters(sink.name).absolute()),
+            gathers=any(isinstance(n, PhysicalBatch) for n in topological(node)),
+        )
+
+    @property
+    def _gathering_time(self) -> str | None:
+        """The shortest `batch_duration` of the sinks: a micro-batch ends every payload."""
+        sinks = [n.sink for n in topological(self.plan.physical) if isinstance(n, DataSink)]
+        given = [str(d) for sink in sinks if (d := sink.options.get("batch_duration")) is not None]
+        if not given:
+            return None
+        return f"{min(parse_duration(text) or 0 for text in given)} milliseconds"
+
+    @property
+    def _output_mode(self) -> str:
+        """An aggregate of a stream without window never ends, so what changed is written after
+        every batch."""
+        endless = any(
+            isinstance(node, (Aggregation, Distinct))
+            and not isinstance(node, PhysicalStreamingAggregation)
+            and is_stream(node)
+            for node in topological(self.plan.physical)
+        )
+        return "update" if endless else "append"

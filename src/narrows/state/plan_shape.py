@@ -1,0 +1,100 @@
+"""What a pipeline's state depends on in its plan, in a form that can be kept and compared.
+
+State belongs to operators, offsets belong to sources. Filters and projections may change freely: a
+stateless pipeline goes on where it left off. Neither how EXPLAIN words things nor the numbers that
+the planner gives to relations, nor the case of names or the names of results matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from narrows.expressions.function import Function
+from narrows.expressions.nodes import Column, Expr
+from narrows.logical.nodes import (
+    Aggregation,
+    Decoded,
+    Distinct,
+    Join,
+    NamedExpr,
+    Node,
+    StatefulFunction,
+    Window,
+)
+from narrows.logical.walk import topological
+from narrows.sql.scope import Relation
+
+_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
+
+Shape = Mapping[str, list[dict[str, Any]]]
+
+
+def shape_of(plan: Node) -> Shape:
+    """For each source and each operator that keeps state: what it is, and how it is shown."""
+    relations: dict[int, int] = {}
+    sources, state = [], []
+    for node in topological(plan):
+        if isinstance(node, Decoded):
+            relations.setdefault(node.relation.id, len(relations))
+            source = node.source
+            what = [
+                source.name.casefold(),
+                source.connector,
+                source.format,
+                source.identity,
+                "shared" if source.shared else "alone",
+                "entries" if source.is_fed else "by Spark",
+            ]
+            text = f"{source.name} ({source.format}, {source.identity})"
+            sources.append({"what": what, "text": text})
+        elif isinstance(node, _STATEFUL):
+            parts = [f"{key}={value}" for key, value in node.info().items()]
+            text = f"{node.operator} {', '.join(parts)}".strip()
+            state.append({"what": _Canonical(relations).node(node), "text": text})
+    return {"sources": sources, "state": state}
+
+
+class _Canonical:
+    """Values of a plan as JSON: the same for what means the same."""
+
+    def __init__(self, relations: dict[int, int]) -> None:
+        self._relations = relations
+
+    def node(self, node: Node) -> Any:
+        own = {f.name: getattr(node, f.name) for f in fields(node)}
+        return [
+            type(node).__name__.removeprefix("Physical"),
+            {
+                name: self.value(value)
+                for name, value in own.items()
+                if not isinstance(value, (Node, Relation))
+            },
+        ]
+
+    def value(self, value: object) -> Any:
+        match value:
+            case None | bool() | int() | float() | str():
+                return value
+            case Enum():
+                return value.name
+            case Column(id=column, name=name):
+                place = self._relations.setdefault(column.relation, len(self._relations))
+                return ["column", place, name.casefold()]
+            case Function(name=name):
+                return name
+            case NamedExpr(expr=expr):
+                return self.value(expr)
+            case tuple() | list() | frozenset():
+                return [self.value(each) for each in value]
+            case Expr():
+                return [type(value).__name__, *self._compared(value)]
+            case _ if is_dataclass(value) and not isinstance(value, type):
+                return [type(value).__name__, *self._compared(value)]
+            case _:
+                return type(value).__name__
+
+    def _compared(self, value: Any) -> list[Any]:
+        return [self.value(getattr(value, f.name)) for f in fields(value) if f.compare]

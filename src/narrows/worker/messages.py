@@ -1,0 +1,78 @@
+"""What one task does with payloads that Spark has read: rows of a data frame, decoded and shipped.
+
+Nobody knows where Spark has them from. So the place of a payload is the time at which its
+micro-batch began, the task, and its number there: enough to tell two equal payloads apart, and the
+same when a task is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from narrows.connectors.base import Position
+from narrows.formats.decoder import ArrayDecoder, Decoded
+from narrows.worker.counts import ReadCounts
+from narrows.worker.dead_letters import DeadLetters
+from narrows.worker.read import kept_decoder, ship, with_time
+from narrows.worker.read_spec import ReadSpec
+from narrows.worker.row_order import Place, RowOrder
+
+
+class _Messages:
+    """Payloads of one Arrow batch."""
+
+    def __init__(self, payloads: pa.Array, batch: int, task: int, first: int) -> None:
+        self._payloads = payloads
+        self._place = {"batch": batch, "task": task}
+        self._first = first
+
+    def payload(self, number: int) -> bytes:
+        found: bytes = self._payloads[number].as_py()
+        return found
+
+    def position(self, number: int) -> Position:
+        return {**self._place, "row": self._first + number}
+
+
+def decode_messages(
+    spec: ReadSpec, batches: Iterator[pa.RecordBatch], task: int, total: ReadCounts | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of payloads that come with the time of their batch."""
+    counts, first = ReadCounts(), 0
+    order: RowOrder | None = None
+    letters: DeadLetters | None = None
+    key = ""
+    try:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            at = batch.column(1)[0].as_py()
+            if order is None or letters is None:
+                order, key = RowOrder(Place(at, task)), f"{spec.source}:{at}:{task}"
+                letters = DeadLetters(spec, key)
+            payloads = batch.column(0).cast(pa.binary()).drop_null()
+            decoded = with_time(spec, _decoded(spec, payloads))
+            letters.add(_Messages(payloads, at, task, first), decoded.bad)
+            first += len(payloads)
+            shipped = ship(spec, decoded, order)
+            counts.add(payloads.nbytes, decoded, shipped.num_rows, int(shipped.nbytes))
+            if shipped.num_rows:
+                yield shipped
+    except BaseException:
+        if letters is not None:
+            letters.discard()
+        raise
+    if letters is not None:
+        letters.publish()
+        counts.save(spec.statistics, key)
+    if total is not None:
+        total.merge(counts)
+
+
+def _decoded(spec: ReadSpec, payloads: pa.Array) -> Decoded:
+    decoder = kept_decoder(spec)
+    if isinstance(decoder, ArrayDecoder):
+        return decoder.decode_array(payloads, spec.projection)
+    return decoder.decode_with_projection(payloads.to_pylist(), spec.projection)

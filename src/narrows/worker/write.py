@@ -1,0 +1,60 @@
+"""What one task does with its rows: encode them for all sinks of the pipeline, and write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from narrows.connectors.base import Receipt, SinkWriter, find_connector
+from narrows.connectors.target import WriteSpec
+
+Receipts = Sequence[Receipt]
+"""What one task wrote, by sink."""
+
+
+def writers_of(spec: WriteSpec) -> list[SinkWriter]:
+    return [find_connector(target.connector).sink(target) for target in spec.targets]
+
+
+def write_task(spec: WriteSpec, batches: Iterator[pa.RecordBatch]) -> Receipts:
+    """Writes the rows of one task; nobody sees them until the driver publishes them."""
+    tasks = [writer.open_task() for writer in writers_of(spec)]
+    try:
+        for batch in batches:
+            for task in tasks:
+                task.add(batch)
+        return [task.close() for task in tasks]
+    except BaseException:
+        for task in tasks:
+            task.discard()
+        raise
+
+
+def publish(spec: WriteSpec, batch: int, receipts: Sequence[Receipts]) -> None:
+    """Publishes what the tasks of a batch wrote; on the driver, when all of them are done."""
+    for place, writer in enumerate(writers_of(spec)):
+        writer.publish(batch, [receipt[place] for receipt in receipts])
+
+
+def discard(spec: WriteSpec, receipts: Sequence[Receipts]) -> None:
+    """Removes what the tasks of a failed batch wrote."""
+    for place, writer in enumerate(writers_of(spec)):
+        writer.discard([receipt[place] for receipt in receipts])
+
+
+def sweep(spec: WriteSpec) -> None:
+    """Removes what tasks of earlier batches wrote that was never published."""
+    for writer in writers_of(spec):
+        writer.sweep()
+
+
+def receipts_to_text(receipts: Receipts) -> str:
+    """How tasks tell the driver what they wrote."""
+    return json.dumps(receipts)
+
+
+def receipts_from_text(text: str) -> Receipts:
+    found: Receipts = json.loads(text)
+    return found
