@@ -88,7 +88,7 @@ def test_a_delayed_column_is_written_as_a_computed_one(
     assert written(spliced, options) == written(plain, options)
 
 
-VALUES = {
+VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.int64(): st.integers(-(2**63), 2**63 - 1),
     pa.float64(): st.floats(),
     pa.float32(): st.floats(width=32),

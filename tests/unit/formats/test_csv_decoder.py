@@ -137,7 +137,7 @@ def test_a_long_field() -> None:
 def values(columns: str, *texts: str, options: Mapping[str, object] | None = None) -> list[Any]:
     """The values of the texts, of which those that are NULL must all be counted."""
     decoded = decode([text.encode() for text in texts], f"v {columns}", options=options)
-    found = decoded.batch.column(0).to_pylist()
+    found: list[Any] = decoded.batch.column(0).to_pylist()
     assert decoded.mistyped == found.count(None)
     return found
 

@@ -184,13 +184,13 @@ def test_fragments_are_spliced_in_their_place(format: str, omit: bool) -> None:
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_a_row_that_an_outer_join_made_has_null_fields(format: str) -> None:
     both = fragment(format, ["a", "b"])
-    missing = [numbers("n", [1]), Encoded(both, pa.array([None], pa.binary()))]
+    missing: Rows = [numbers("n", [1]), Encoded(both, pa.array([None], pa.binary()))]
     nulls = [numbers("n", [1]), numbers("a_out", [None]), numbers("b_out", [None])]
     assert written(format, missing) == written(format, nulls)
 
 
 def test_a_row_that_an_outer_join_made_may_leave_its_fields_out() -> None:
-    missing = [
+    missing: Rows = [
         numbers("n", [1]),
         Encoded(fragment("json", ["a", "b"]), pa.array([None], pa.binary())),
     ]
