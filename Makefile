@@ -30,10 +30,11 @@ demo: setup ## run pipelines over generated data on an embedded Spark, and show 
 test: setup ## run all tests
 	@tools/run_tests.sh $(BIN)/python
 
-check: setup ## lint, format check, types
+check: setup ## lint, format check, types; of the kernel's sources, too
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	tools/check_kernel.sh lint
 
 bench: setup ## measure Narrows against Spark: one table, as Markdown, JSON and a plot
 	$(BIN)/python bench/run.py
