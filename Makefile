@@ -1,6 +1,6 @@
 # Each target says in one line what it does: `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench wheel golden format clean
+.PHONY: help setup demo test check bench wheel golden docs format clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -47,6 +47,9 @@ wheel: setup ## build wheels of Narrows and of the native kernel into dist/
 golden: setup ## rewrite the golden files; read the diff before you commit it
 	NARROWS_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden
 	git diff --stat -- tests/golden
+
+docs: setup ## rewrite the tables of options in docs/
+	$(BIN)/python tools/write_option_tables.py
 
 format: setup ## format the code
 	$(BIN)/ruff check --fix --quiet .

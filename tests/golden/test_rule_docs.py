@@ -65,11 +65,11 @@ def _drawn(node: ExplainNode, first: str = "", rest: str = "") -> Iterator[tuple
 def _shown(plan: Node, like: list[str]) -> list[str]:
     """The plan, and of each node what the line in the same place shows."""
     rows = list(_drawn(number(plan)))
-    wanted = like + [""] * (len(rows) - len(like))
+    lines = [*like, *[""] * len(rows)]
     return [
         f"{name} {info_text({k: v for k, v in info.items() if _shows(line, k)})}".rstrip()
-        for (name, info), line in zip(rows, wanted, strict=False)
-    ] + [f"(nothing) {line}" for line in wanted[len(rows) :]]
+        for (name, info), line in zip(rows, lines, strict=False)
+    ]
 
 
 def _shows(line: str, key: str) -> bool:
