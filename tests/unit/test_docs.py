@@ -42,3 +42,9 @@ def test_the_tables_of_options_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("role", ["sources", "sinks"])
 def test_all_options_stand_in_the_docs(role: str) -> None:
     assert any(f"<!-- options: {role} -->" in path.read_text("utf-8") for path in DOCS)
+
+
+def test_what_contributors_are_sent_to_is_there() -> None:
+    named = re.findall(r"`([\w./]+/[\w./]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []
