@@ -1,6 +1,6 @@
 # Each target says in one line what it does: `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench wheel golden format clean
+.PHONY: help setup demo test check bench wheel golden docs format clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -30,10 +30,11 @@ demo: setup ## run pipelines over generated data on an embedded Spark, and show 
 test: setup ## run all tests
 	@tools/run_tests.sh $(BIN)/python
 
-check: setup ## lint, format check, types
+check: setup ## lint, format check, types; of the kernel's sources, too
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	tools/check_kernel.sh lint
 
 bench: setup ## measure Narrows against Spark: one table, as Markdown, JSON and a plot
 	$(BIN)/python bench/run.py
@@ -46,6 +47,9 @@ wheel: setup ## build wheels of Narrows and of the native kernel into dist/
 golden: setup ## rewrite the golden files; read the diff before you commit it
 	NARROWS_GOLDEN=rewrite $(BIN)/python -m pytest tests/golden
 	git diff --stat -- tests/golden
+
+docs: setup ## rewrite the tables of options in docs/
+	$(BIN)/python tools/write_option_tables.py
 
 format: setup ## format the code
 	$(BIN)/ruff check --fix --quiet .

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import median
 from time import process_time
 from typing import NamedTuple
@@ -45,7 +46,11 @@ def measure(count: int) -> Iterator[Row]:
     catalog = narrows.Catalog()
     catalog.execute(ddl)
     for what, sql in _queries(count).items():
-        yield Row(what, count, seconds(lambda sql=sql: narrows.plan(sql, catalog).explain()))
+        yield Row(what, count, seconds(partial(_explain, sql, catalog)))
+
+
+def _explain(sql: str, catalog: narrows.Catalog) -> str:
+    return narrows.plan(sql, catalog).explain()
 
 
 def _ddl(count: int) -> str:

@@ -108,7 +108,7 @@ def measured(
     session.execute(
         f"CREATE OR REPLACE STREAM s ({case.schema}) WITH (connector = 'file', path = '{data}')"
     )
-    sides = {"narrows": lambda: session.query(case.sql)}
+    sides: dict[str, Callable[[], DataFrame]] = {"narrows": lambda: session.query(case.sql)}
     sides |= {name: _spark(session, case, name, data) for name in case.against}
     answers = {name: _answer(make()) for name, make in sides.items()}
     assert len(set(answers.values())) == 1, answers

@@ -14,7 +14,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -60,7 +60,7 @@ def compared(
     return Row(case, against, *medians, lowest=min(ratios), highest=max(ratios), note=note)
 
 
-def in_turns(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+def in_turns(sides: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
     """The seconds of each side, in turns so that a noisy neighbour disturbs all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):

@@ -31,18 +31,20 @@ def main() -> None:
         print(f"TPC-H at scale {options.scale}, {size / 1e6:.0f} MB NDJSON\n")
         print("| query | Narrows s | Spark s | Spark / Narrows |")
         print("|---|---|---|---|", flush=True)
-        totals, slowest = [0.0, 0.0], (0.0, 1.0, "")
+        all_ours, all_theirs, slowest = 0.0, 0.0, (0.0, 1.0, "")
         for name in chosen:
             ours, theirs = _measure(session, tpch_data.queries()[name], options.repeats)
-            totals = [totals[0] + ours, totals[1] + theirs]
+            all_ours, all_theirs = all_ours + ours, all_theirs + theirs
             slowest = max(slowest, (ours / theirs, ours, name))
             print(f"| {name} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} |", flush=True)
-        print(f"| all | {totals[0]:.2f} | {totals[1]:.2f} | {totals[1] / totals[0]:.2f} |\n")
+        print(f"| all | {all_ours:.2f} | {all_theirs:.2f} | {all_theirs / all_ours:.2f} |\n")
     reader, note = "Spark's JSON reader", f"scale {options.scale}, {size / 1e6:.0f} MB"
     ratio, seconds, name = slowest
     report.publish(
         [
-            report.Row(f"TPC-H on NDJSON, {len(chosen)} queries", reader, *totals, note=note),
+            report.Row(
+                f"TPC-H on NDJSON, {len(chosen)} queries", reader, all_ours, all_theirs, note=note
+            ),
             report.Row(f"TPC-H, its slowest: {name}", reader, seconds, seconds / ratio, note=note),
         ],
         options.json,

@@ -1,18 +1,23 @@
 #!/bin/sh
-# Runs all tests: those that need no Spark beside those that do, which leave half of two cores idle.
-# What the first have to say is shown at the end.
+# Runs all tests: those that need no Spark, and those of the kernel's sources, beside those that do,
+# which leave half of two cores idle. What the first have to say is shown at the end.
 #
 #     tools/run_tests.sh .venv/bin/python
 cd "$(dirname "$0")/.." || exit 1
 said=$(mktemp)
+kernel_said=$(mktemp)
 # Ctrl-C does not reach what runs in the background.
-trap 'kill "$others" 2>/dev/null; rm -f "$said"' EXIT
+trap 'kill "$others" "$kernel" 2>/dev/null; rm -f "$said" "$kernel_said"' EXIT
 trap 'exit 130' INT TERM
 "$1" -m pytest --ignore=tests/spark >"$said" 2>&1 &
 others=$!
+tools/check_kernel.sh test >"$kernel_said" 2>&1 &
+kernel=$!
 "$1" -m pytest tests/spark
 spark=$?
 wait $others
 status=$?
-cat "$said"
-[ $spark -eq 0 ] && [ $status -eq 0 ]
+wait $kernel
+kernel_status=$?
+cat "$said" "$kernel_said"
+[ $spark -eq 0 ] && [ $status -eq 0 ] && [ $kernel_status -eq 0 ]

@@ -1,6 +1,6 @@
 //! The native kernel of Narrows: JSON payloads to Arrow columns, only what is demanded.
 //!
-//! It does what the portable kernel (`narrows/codecs/json_*.py`) does, several times as fast, and
+//! It does what the portable kernel (`narrows/formats/json`) does, several times as fast, and
 //! hands back to it every payload of which it is not sure. README.md says how, and why so.
 
 pub mod decode;

@@ -61,4 +61,24 @@ mod tests {
         assert_eq!(read(b"\r\r\n"), vec![]);
         assert_eq!(read(b"x\r\r\n"), vec![(0, &b"x\r"[..])]);
     }
+    #[test]
+    fn what_is_gone_through_ends_where_the_next_line_begins() {
+        let mut lines = Lines::new(b"a\n\nbc\r\nd");
+        assert_eq!(lines.gone(), 0);
+        let mut gone = Vec::new();
+        while lines.next().is_some() {
+            gone.push(lines.gone());
+        }
+        assert_eq!(gone, vec![2, 7, 8]);
+        assert_eq!(lines.gone(), lines.bytes.len());
+    }
+
+    /// What is blank is Python's `bytes.strip`: control characters beyond these are no white space.
+    #[test]
+    fn blanks_are_those_of_python() {
+        for byte in 0..=255u8 {
+            let is_blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 11 | 12);
+            assert_eq!(Lines::new(&[byte, byte]).next().is_none(), is_blank, "{byte}");
+        }
+    }
 }

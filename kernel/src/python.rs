@@ -44,7 +44,7 @@ type LeftLine = (usize, usize, usize, usize);
 
 #[pymethods]
 impl Decoder {
-    /// See `narrows/codecs/json_native.py` for what is in these lists.
+    /// See `narrows/formats/json/native_program.py` for what is in these lists.
     #[new]
     fn new(
         columns: Vec<Bound<'_, PyTuple>>,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from narrows.notices import Notice
     from narrows.planner.catalog import Catalog
     from narrows.planner.query import plan
+    from narrows.spark.run.run import Run
     from narrows.spark.session import Session, connect
 
 _HOMES = {
@@ -30,6 +31,7 @@ _HOMES = {
     "NarrowsError": "narrows.errors",
     "Notice": "narrows.notices",
     "Plan": "narrows.explain.plan",
+    "Run": "narrows.spark.run.run",
     "Session": "narrows.spark.session",
     "connect": "narrows.spark.session",
     "plan": "narrows.planner.query",
@@ -54,4 +56,14 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'narrows' has no attribute {name!r}")
 
 
-__all__ = ["Catalog", "NarrowsError", "Notice", "Plan", "Session", "__version__", "connect", "plan"]
+__all__ = [
+    "Catalog",
+    "NarrowsError",
+    "Notice",
+    "Plan",
+    "Run",
+    "Session",
+    "__version__",
+    "connect",
+    "plan",
+]

@@ -20,7 +20,7 @@ PLANS = [block for block in BLOCKS if not block.is_error]
 ERRORS = [block for block in BLOCKS if block.is_error]
 RULES = [rule_name(rule) for rule in (*LOGICAL_RULES, *PHYSICAL_RULES)]
 
-PLANNER = ("catalog", "explain", "logical", "optimizer", "physical", "sql", "planner.py")
+PLANNER = ("catalog", "explain", "logical", "optimizer", "physical", "planner", "sql")
 """What plans, below src/narrows; everything else raises errors when a plan runs."""
 
 NOT_FROM_SQL = frozenset({Code.UNREADABLE_FILE, Code.BROKEN_PACKAGE})
@@ -63,8 +63,9 @@ def test_every_rule_has_a_golden_file_in_which_it_fires_and_refuses(rule: str) -
 def _planner_codes() -> list[Code]:
     """The codes that some module of the planner names."""
     root = Path(narrows.__file__).parent
-    paths = [path for part in PLANNER for path in (root / part, *(root / part).rglob("*.py"))]
-    texts = [path.read_text("utf-8") for path in paths if path.is_file()]
+    folders = [root / part for part in PLANNER]
+    assert all(folder.is_dir() for folder in folders)
+    texts = [path.read_text("utf-8") for folder in folders for path in folder.rglob("*.py")]
     named = {name for text in texts for name in re.findall(r"\bCode\.([A-Z_]+)\b", text)}
     return sorted({Code[name] for name in named} - NOT_FROM_SQL)
 

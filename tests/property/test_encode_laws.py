@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from narrows.demand import ALL
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, Rows, Values
+from narrows.formats.encoder import Encoded, Rows, SplicingEncoder, Values
 from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.fragments import Fragment, FragmentField
@@ -76,6 +76,7 @@ def test_a_delayed_column_is_written_as_a_computed_one(
     projection = DecodeProjection(schema, ALL, fragments=tuple(fragments.values()))
     decoded = find_format("json").decoder({}).decode_with_projection(documents, projection).batch
     encoder = find_format("json").encoder(options)
+    assert isinstance(encoder, SplicingEncoder)
     texts = {
         fragment.fields[0].name: encoder.fragment(fragment, [decoded.column(p) for p in places])
         for fragment, places in zip(projection.fragments, projection.encoded, strict=True)
@@ -87,7 +88,7 @@ def test_a_delayed_column_is_written_as_a_computed_one(
     assert written(spliced, options) == written(plain, options)
 
 
-VALUES = {
+VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.int64(): st.integers(-(2**63), 2**63 - 1),
     pa.float64(): st.floats(),
     pa.float32(): st.floats(width=32),

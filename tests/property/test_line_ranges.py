@@ -39,11 +39,18 @@ def expected(content: bytes, keep_blank: bool) -> list[tuple[int, bytes]]:
 
 
 def read(
-    file_range: FileRange, keep_blank: bool, options: dict[str, int]
+    file_range: FileRange, keep_blank: bool, options: dict[str, int], skip_before: int = 0
 ) -> list[tuple[int, bytes]]:
+    blocks = read_blocks(
+        file_range,
+        skip_before=skip_before,
+        keep_blank=keep_blank,
+        block_bytes=options["block_bytes"],
+        block_payloads=options["block_payloads"],
+    )
     return [
         (block.offset(position), payload)
-        for block in read_blocks(file_range, keep_blank=keep_blank, **options)
+        for block in blocks
         for position, payload in enumerate(block.payloads)
     ]
 
@@ -91,6 +98,5 @@ def test_lines_before_a_place_can_be_left_out(
         for name, data in (("f", content), ("f.gz", gzip.compress(content, 1))):
             path = Path(folder, name)
             path.write_bytes(data)
-            blocks = read_blocks(FileRange(str(path), 0, len(data)), skip_before=skip, **options)
-            found = [(b.offset(i), p) for b in blocks for i, p in enumerate(b.payloads)]
-            assert found == wanted
+            whole = FileRange(str(path), 0, len(data))
+            assert read(whole, False, options, skip_before=skip) == wanted

@@ -44,6 +44,7 @@ def native(read: FileRange, block_bytes: int, block_payloads: int) -> Found:
     for found in NativeJsonDecoder().decode_range(
         read, PROJECTION, block_bytes=block_bytes, block_payloads=block_payloads
     ):
+        assert found.lines is not None
         rows += found.decoded.batch.column(0).to_pylist()
         lines += [(found.lines.offset(p), found.lines.payload(p)) for p in _places(found.decoded)]
         for each in found.decoded.bad:

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 import narrows
 from narrows.demand import ALL, Demand, conform, fields
 from narrows.explain.plan import Plan
+from narrows.expressions.function import whole
 from narrows.expressions.nodes import Call, walk
 from narrows.functions import builtin_functions
-from narrows.functions.looks import whole, whole_generator
+from narrows.functions.looks import whole_generator
 from narrows.functions.operators import OPERATORS
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological

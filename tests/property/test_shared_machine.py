@@ -22,8 +22,9 @@ from narrows.formats.json.decoder import JsonDecoder
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
 from narrows.shared.log import EMPTY, Entry, SharedLog
-from narrows.shared.registry import EARLIEST, LATEST, Applied, Registry
+from narrows.shared.registry import EARLIEST, LATEST, Registry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment
+from narrows.shared.snapshot import Applied
 from support.json_documents import Manner, expected, make_document, make_json_struct, plain
 from support.strategies import demands_on
 

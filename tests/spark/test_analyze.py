@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,7 @@ def session(small_data: SparkSession, tmp_path: Path) -> Iterator[narrows.Sessio
     session.close()
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> None:
+def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
 
 

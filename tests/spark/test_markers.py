@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalReader
-from narrows.spark.compile.plan import read_spec
+from narrows.spark.read.reader import read_spec
 from narrows.spark.streaming.feed import Feed
 from narrows.spark.write.sink_frame import copied_from
 

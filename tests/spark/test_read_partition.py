@@ -56,7 +56,7 @@ def test_lines_of_every_kind(
     path = tmp_path / "data.json"
     path.write_bytes(LINES)
     spec = ReadSpec(
-        *("s", "json", DecodeProjection(SCHEMA, ALL), ("a", "s", "t")),
+        *("s", "file", "json", DecodeProjection(SCHEMA, ALL), ("a", "s", "t")),
         dead_letters=str(tmp_path / "dead"),
         statistics=str(tmp_path / "counts"),
     )
@@ -120,7 +120,7 @@ def test_a_damaged_file_is_one_dead_letter(tmp_path: Path, format: str, kind: st
     whole = (tmp_path / name).read_bytes()
     _damaged(tmp_path / f"bad-{name}", whole, kind)
     spec = ReadSpec(
-        *("s", format, DecodeProjection(SCHEMA, ALL), ("a", "s", "t")),
+        *("s", "file", format, DecodeProjection(SCHEMA, ALL), ("a", "s", "t")),
         dead_letters=str(tmp_path / "dead"),
         statistics=str(tmp_path / "counts"),
     )

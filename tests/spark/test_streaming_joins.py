@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ PIPELINES = {
 }
 
 
-def _write(folder: Path, rows: list[dict[str, object]]) -> None:
+def _write(folder: Path, rows: Sequence[Mapping[str, object]]) -> None:
     folder.mkdir()
     lines = "\n".join(json.dumps(row) for row in rows)
     (folder / "rows.json").write_text(lines, encoding="utf-8")

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.connectors.base import Share
 from narrows.files.ranges import FileRange
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
@@ -19,8 +20,7 @@ from narrows.planner.query import plan
 from narrows.spark.read.reader import read_spec
 from narrows.spark.windows.closing import ClosedMark
 from narrows.worker.dead_letters import read_dead_letters
-from narrows.worker.read import read_partition
-from narrows.worker.row_order import Place
+from narrows.worker.read import read_share
 from narrows.worker.watermark import checkpoint_watermark
 
 
@@ -175,9 +175,8 @@ def test_the_place_of_a_row_does_not_depend_on_tests_or_tasks(
     planned = plan("SELECT lag(a) FROM timed", session.catalog)
     (decoder,) = [n for n in topological(planned.physical) if isinstance(n, PhysicalDecoder)]
     spec = read_spec(decoder)
-    batches = read_partition(
-        spec, [FileRange(str(path), 0, path.stat().st_size)], [Place(batch=3, number=2)]
-    )
+    share = Share([FileRange(str(path), 0, path.stat().st_size)], [2])
+    batches = read_share(spec, share, batch=3)
     places = [place for batch in batches for place in batch.column(spec.order).to_pylist()]
     assert places == [{"batch": 3, "row": (2 << 40) + row} for row in range(10)]
 

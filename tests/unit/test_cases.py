@@ -65,7 +65,7 @@ def _info(source: DataSource, key: str) -> str:
 
 
 def _sql(line: Line) -> str:
-    return re.findall(r"`(.*?)`", line.sql)[0]
+    return str(re.findall(r"`(.*?)`", line.sql)[0])
 
 
 def test_the_whole_file_is_read() -> None:

@@ -65,6 +65,10 @@ def _rows(catalog: narrows.Catalog, sql: str) -> tuple[tuple[str, ...], ...]:
     return answer.rows
 
 
+def _described(catalog: narrows.Catalog, sql: str) -> dict[str, str]:
+    return {row[0]: row[1] for row in _rows(catalog, sql)}
+
+
 # --- types ----------------------------------------------------------------------------------------
 
 TYPES: list[tuple[str, DataType]] = [
@@ -215,14 +219,14 @@ def test_show_nothing() -> None:
 
 
 def test_describe(catalog: narrows.Catalog) -> None:
-    rows = dict(_rows(catalog, "DESCRIBE STREAM S"))
+    rows = _described(catalog, "DESCRIBE STREAM S")
     assert rows["a"] == "BIGINT"
     assert rows["b"] == "STRUCT<c: BIGINT, d: STRING>"
     assert rows["WITH path"] == "p"
     assert rows["WITH shared"] == "false"
     assert _rows(catalog, "DESC s") == _rows(catalog, "DESCRIBE STREAM s")
-    assert dict(_rows(catalog, "DESCRIBE PIPELINE p"))["query"] == "SELECT a FROM s"
-    assert dict(_rows(catalog, "DESCRIBE o"))["WITH connector"] == "console"
+    assert _described(catalog, "DESCRIBE PIPELINE p")["query"] == "SELECT a FROM s"
+    assert _described(catalog, "DESCRIBE o")["WITH connector"] == "console"
 
 
 def test_the_answers_of_a_script_stand_in_order(catalog: narrows.Catalog) -> None:

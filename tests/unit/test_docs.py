@@ -1,9 +1,11 @@
-"""The console sessions in the docs print what they say."""
+"""The console sessions in the docs print what they say, and the tables are of today."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,23 @@ def test_console_session(command: str, output: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, shlex.split(command))
     assert result.output.strip() == output.strip()
+
+
+def test_the_tables_of_options_are_those_of_the_code() -> None:
+    """In a process of its own: other tests register formats that no user has."""
+    tool = ROOT / "tools" / "write_option_tables.py"
+    answer = subprocess.run(
+        [sys.executable, tool, "--check"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.parametrize("role", ["sources", "sinks"])
+def test_all_options_stand_in_the_docs(role: str) -> None:
+    assert any(f"<!-- options: {role} -->" in path.read_text("utf-8") for path in DOCS)
+
+
+def test_what_contributors_are_sent_to_is_there() -> None:
+    named = re.findall(r"`([\w./]+/[\w./]+)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []

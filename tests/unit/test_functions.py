@@ -6,9 +6,8 @@ import pytest
 
 import narrows
 from narrows.errors import Code, NarrowsError
-from narrows.expressions.function import Function, Kind
+from narrows.expressions.function import Function, Kind, whole
 from narrows.functions import FunctionRegistry, builtin_functions, operator
-from narrows.functions.looks import whole
 from narrows.functions.operators import OPERATORS
 from narrows.logical.walk import sources_of
 from narrows.schema import BIGINT, BOOLEAN, INT, STRING, UNKNOWN, Array, DataType, Map

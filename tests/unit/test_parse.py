@@ -185,6 +185,7 @@ def _select(text: str) -> exp.Expr:
     tree = parse_query(f"SELECT {text} FROM s").tree
     assert isinstance(tree, exp.Select)
     (item,) = tree.expressions
+    assert isinstance(item, exp.Expr)
     return item
 
 

@@ -1,4 +1,8 @@
-"""Whatever the text: an error that a user can read, or a plan. Never anything else."""
+"""Whatever the text: an error that a user can read, or a plan. Never anything else.
+
+What is written down here says which of the two, and which error. Of texts that are made up by
+chance, at the end, nobody knows.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,21 @@ def _plan(sql: str) -> NarrowsError | narrows.Plan:
     return plan
 
 
+PLANS = "plans"
+ACCEPTED = "accepted"
+
+
+def _outcome(sql: str) -> str:
+    """`PLANS`, or the code of the first error of a query."""
+    result = _plan(sql)
+    return result.code if isinstance(result, NarrowsError) else PLANS
+
+
+def _outcome_of_statement(sql: str) -> str:
+    error = _execute(sql)
+    return ACCEPTED if error is None else error.code
+
+
 def _execute(sql: str) -> NarrowsError | None:
     try:
         narrows.Catalog().execute(sql, "some.sql")
@@ -44,12 +63,6 @@ def _execute(sql: str) -> NarrowsError | None:
 
 def _rendered(error: NarrowsError) -> NarrowsError:
     assert str(error).startswith("error[")
-    return error
-
-
-def _refused(sql: str) -> NarrowsError:
-    error = _execute(sql)
-    assert error is not None, "accepted"
     return error
 
 
@@ -83,9 +96,7 @@ def test_a_text_without_statements_does_nothing(text: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", EMPTY)
 def test_a_text_without_a_query_is_refused(text: str) -> None:
-    error = _plan(text)
-    assert isinstance(error, NarrowsError)
-    assert error.code is Code.SYNTAX_ERROR
+    assert _outcome(text) == Code.SYNTAX_ERROR
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"SELECT \xe4", bytes(range(256))])
@@ -118,7 +129,6 @@ MALFORMED = [
     "CREATE STREAM s (a INT b INT)",
     "CREATE STREAM s (a INT) WITH",
     "CREATE STREAM s (a INT) WITH (",
-    "CREATE STREAM s (a INT) WITH ()",
     "CREATE STREAM s (a INT) WITH (=)",
     "CREATE STREAM s (a INT) WITH (connector)",
     "CREATE STREAM s (a INT) WITH (connector =)",
@@ -140,8 +150,6 @@ MALFORMED = [
     "CREATE STREAM s (a STRUCT<: INT>)",
     "CREATE STREAM s (a DECIMAL())",
     "CREATE STREAM s (a DECIMAL(x))",
-    "CREATE STREAM s (a DECIMAL(10, 20))",
-    "CREATE STREAM s (a DECIMAL(0))",
     "CREATE STREAM s (a VARCHAR(x))",
     "CREATE STREAM s (1 INT)",
     "CREATE STREAM s ('a' INT)",
@@ -189,23 +197,17 @@ MALFORMED = [
     "(",
     ")",
     "((SELECT 1)",
-    "SELECT",
     "SELECT FROM",
     "SELECT FROM WHERE",
     "SELECT , FROM s",
     "SELECT * FROM",
     "SELECT * FROM s WHERE",
-    "SELECT * FROM s GROUP",
-    "SELECT * FROM s GROUP BY",
     "SELECT * FROM s ORDER BY",
     "SELECT * FROM s LIMIT",
-    "SELECT * FROM s LIMIT -1",
-    "SELECT * FROM s LIMIT 'x'",
     "SELECT a b c d FROM s",
     "SELECT a AS FROM s",
     "SELECT a[] FROM s",
     "SELECT a[ FROM s",
-    "SELECT a-> FROM s",
     "SELECT ->a FROM s",
     "SELECT a..b FROM s",
     "SELECT f( FROM s",
@@ -215,7 +217,6 @@ MALFORMED = [
     "SELECT CASE WHEN a FROM s",
     "SELECT CAST(a) FROM s",
     "SELECT CAST(a AS) FROM s",
-    "SELECT a IN FROM s",
     "SELECT a BETWEEN 1 FROM s",
     "SELECT 1 FROM s JOIN",
     "SELECT 1 FROM s LATERAL VIEW",
@@ -228,48 +229,92 @@ MALFORMED = [
 
 @pytest.mark.parametrize("sql", MALFORMED)
 def test_malformed_statements_are_refused(sql: str) -> None:
-    _refused(sql)
+    assert _outcome_of_statement(sql) == Code.SYNTAX_ERROR
 
 
 @pytest.mark.parametrize("sql", MALFORMED)
 def test_malformed_statements_are_no_queries(sql: str) -> None:
-    assert isinstance(_plan(sql), NarrowsError)
+    assert _outcome(sql) == Code.SYNTAX_ERROR
+
+
+@pytest.mark.parametrize(
+    ("sql", "outcome"),
+    [
+        ("CREATE STREAM s (a INT) WITH ()", Code.UNKNOWN_CONNECTOR),
+        ("CREATE STREAM s (a DECIMAL(10, 20))", Code.UNKNOWN_TYPE),
+        ("CREATE STREAM s (a DECIMAL(0))", Code.UNKNOWN_TYPE),
+        # A catalog runs no queries, right or wrong.
+        ("SELECT", Code.NOT_SUPPORTED),
+        ("SELECT a FROM s", Code.NOT_SUPPORTED),
+    ],
+)
+def test_statements_that_make_no_sense(sql: str, outcome: str) -> None:
+    assert _outcome_of_statement(sql) == outcome
+
+
+@pytest.mark.parametrize(
+    ("sql", "outcome"),
+    [
+        ("SELECT", Code.SYNTAX_ERROR),
+        ("SELECT a FROM s", Code.UNKNOWN_SOURCE),
+        ("SELECT a FROM stream_4 GROUP", PLANS),  # an alias, as for Spark
+        ("SELECT a FROM stream_4 GROUP BY", Code.NOT_GROUPED),
+        ("SELECT a FROM stream_4 LIMIT -1", Code.WRONG_TYPE),
+        ("SELECT a FROM stream_4 LIMIT 'x'", Code.WRONG_TYPE),
+        ("SELECT a-> FROM stream_4", Code.UNKNOWN_QUALIFIER),  # the field `FROM`
+        ("SELECT a IN FROM stream_4", Code.SYNTAX_ERROR),
+        ("SELECT a FROM stream_4 WHERE a NOT IN ()", Code.SYNTAX_ERROR),
+    ],
+)
+def test_queries_that_make_no_sense(sql: str, outcome: str) -> None:
+    assert _outcome(sql) == outcome
 
 
 @pytest.mark.parametrize("quote", ["'", '"', "`", "/*", "r'", "'\\'"])
 @pytest.mark.parametrize("before", ["SELECT ", "SELECT a FROM ", "CREATE STREAM s (", ""])
 def test_unclosed_quotes(before: str, quote: str) -> None:
-    error = _refused(f"{before}{quote}abc")
-    assert error.code is Code.SYNTAX_ERROR
-    assert isinstance(_plan(f"{before}{quote}abc"), NarrowsError)
+    assert _outcome_of_statement(f"{before}{quote}abc") == Code.SYNTAX_ERROR
+    assert _outcome(f"{before}{quote}abc") == Code.SYNTAX_ERROR
 
 
-ODD_CHARACTERS = ["\0", "\x01", "\x7f", "\u200b", "\u2028", "\ud800", "\U0001f600", "é", "\r", "\\"]
+OF_NAMES = ["\0", "\x01", "\x7f", "\u200b", "\ud800", "\U0001f600", "é"]
+"""In queries sqlglot reads whatever it does not know as part of a name."""
+BLANKS = ["\u2028", "\r"]
+BACKSLASH = "\\"
+ODD_CHARACTERS = [*OF_NAMES, *BLANKS, BACKSLASH]
 
 
-@pytest.mark.parametrize("odd", ODD_CHARACTERS)
 @pytest.mark.parametrize(
-    "sql",
+    ("sql", "of_names", "blank", "backslash"),
     [
-        "SELECT a{} FROM stream_4",
-        "SELECT {}a FROM stream_4",
-        "SELECT a FROM stream_4{}",
-        "SELECT a {} FROM stream_4",
-        "SELECT '{}' FROM stream_4",
-        "SELECT a AS `{}` FROM stream_4",
-        "SELECT `{}` FROM stream_4",
-        "SELECT a -- {}\nFROM stream_4",
-        "{}",
+        ("SELECT a{} FROM stream_4", Code.UNKNOWN_COLUMN, PLANS, Code.SYNTAX_ERROR),
+        ("SELECT {}a FROM stream_4", Code.UNKNOWN_COLUMN, PLANS, Code.SYNTAX_ERROR),
+        ("SELECT a FROM stream_4{}", Code.UNKNOWN_SOURCE, PLANS, Code.SYNTAX_ERROR),
+        ("SELECT a {} FROM stream_4", PLANS, PLANS, Code.SYNTAX_ERROR),
+        ("SELECT '{}' FROM stream_4", PLANS, PLANS, Code.SYNTAX_ERROR),
+        ("SELECT a AS `{}` FROM stream_4", PLANS, PLANS, PLANS),
+        ("SELECT `{}` FROM stream_4", *[Code.UNKNOWN_COLUMN] * 3),
+        ("SELECT a -- {}\nFROM stream_4", PLANS, PLANS, PLANS),
+        ("{}", *[Code.SYNTAX_ERROR] * 3),
     ],
 )
-def test_odd_characters(sql: str, odd: str) -> None:
-    _plan(sql.format(odd))
+def test_odd_characters(sql: str, of_names: str, blank: str, backslash: str) -> None:
+    for odd in OF_NAMES:
+        assert _outcome(sql.format(odd)) == of_names, repr(odd)
+    for odd in BLANKS:
+        assert _outcome(sql.format(odd)) == blank, repr(odd)
+    assert _outcome(sql.format(BACKSLASH)) == backslash
 
 
 @pytest.mark.parametrize("odd", ODD_CHARACTERS)
 def test_odd_characters_in_statements(odd: str) -> None:
-    for sql in ("CREATE STREAM s{} (a INT)", "CREATE STREAM `{}` (`{}` INT)", "CREATE{} STREAM"):
-        _execute(sql.replace("{}", odd))
+    names = odd.isalpha() or odd in BLANKS
+    expected = Code.UNKNOWN_CONNECTOR if names else Code.SYNTAX_ERROR
+    assert _outcome_of_statement(f"CREATE STREAM s{odd} (a INT)") == expected
+    quoted = f"CREATE STREAM `{odd}` (`{odd}` INT)"
+    assert _outcome_of_statement(quoted) == Code.UNKNOWN_CONNECTOR
+    assert _outcome_of_statement(f"{quoted} WITH (connector = 'file', path = 'p')") == ACCEPTED
+    assert _outcome_of_statement(f"CREATE{odd} STREAM") == Code.SYNTAX_ERROR
 
 
 # --- very large -----------------------------------------------------------------------------------
@@ -293,24 +338,33 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("sql", LARGE.values(), ids=LARGE)
-def test_a_query_of_a_megabyte(sql: str) -> None:
-    assert len(sql) >= MEGABYTE
-    result = _plan(sql)
-    if isinstance(result, NarrowsError):
+REFUSED_LARGE = {
+    "plus chain": Code.NESTED_TOO_DEEPLY,
+    "concat chain": Code.NESTED_TOO_DEEPLY,
+    "error at the end": Code.UNKNOWN_COLUMN,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_query_of_a_megabyte(name: str) -> None:
+    assert len(LARGE[name]) >= MEGABYTE
+    result = _plan(LARGE[name])
+    if name not in REFUSED_LARGE:
+        assert isinstance(result, narrows.Plan)
+    else:
+        assert isinstance(result, NarrowsError)
+        assert result.code is REFUSED_LARGE[name]
         assert len(str(result)) < 3_000, "the error shows the place, not the whole query"
 
 
-@pytest.mark.parametrize("name", ["x" * MEGABYTE, f"`{'x' * MEGABYTE}`"])
+@pytest.mark.parametrize("name", ["x" * MEGABYTE, f"`{'x' * MEGABYTE}`"], ids=["plain", "quoted"])
 def test_a_name_of_a_megabyte(name: str) -> None:
-    assert isinstance(_plan(f"SELECT {name} FROM stream_4"), NarrowsError)
-    assert isinstance(_plan(f"SELECT a AS {name} FROM stream_4"), narrows.Plan)
+    assert _outcome(f"SELECT {name} FROM stream_4") == Code.UNKNOWN_COLUMN
+    assert _outcome(f"SELECT a AS {name} FROM stream_4") == PLANS
 
 
 def test_a_hundred_thousand_brackets() -> None:
-    error = _plan("SELECT a FROM stream_4 WHERE " + "(" * 100_000)
-    assert isinstance(error, NarrowsError)
-    assert error.code is Code.NESTED_TOO_DEEPLY
+    assert _outcome("SELECT a FROM stream_4 WHERE " + "(" * 100_000) == Code.NESTED_TOO_DEEPLY
 
 
 def test_a_string_of_a_hundred_thousand_characters() -> None:
@@ -320,48 +374,50 @@ def test_a_string_of_a_hundred_thousand_characters() -> None:
     assert text in plan.explain("logical")
 
 
-WITH_NUMBERS = [
-    "SELECT {} FROM stream_4",
-    "SELECT -{} FROM stream_4",
-    "SELECT {} + {} FROM stream_4",
-    "SELECT nums[{}] FROM deep",
-    "SELECT element_at(nums, {}) FROM deep",
-    "SELECT a FROM stream_4 LIMIT {}",
-    "SELECT a FROM stream_4 ORDER BY {}",
-    "SELECT a FROM stream_4 GROUP BY {}",
-]
-WITH_FRACTIONS = ["SELECT 0.{} FROM stream_4", "SELECT {}e{} FROM stream_4"]
+LONGER_THAN_PYTHON_READS = 5_000
+"""Digits of a number that `int` refuses unless it is told otherwise."""
 
 
-@pytest.mark.parametrize("digits", [10, 20, 100, 4_000])
-@pytest.mark.parametrize("sql", WITH_NUMBERS + WITH_FRACTIONS)
-def test_long_numbers(sql: str, digits: int) -> None:
-    _plan(sql.replace("{}", "7" * digits))
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {} FROM stream_4",
+        "SELECT -{} FROM stream_4",
+        "SELECT {} + {} FROM stream_4",
+        "SELECT element_at(nums, {}) FROM deep",
+        "SELECT 0.{} FROM stream_4",
+        "SELECT {}e{} FROM stream_4",
+    ],
+)
+def test_long_numbers(sql: str) -> None:
+    for digits in (10, 20, 100, 4_000, LONGER_THAN_PYTHON_READS):
+        assert _outcome(sql.replace("{}", "7" * digits)) == PLANS, digits
 
 
-@pytest.mark.parametrize("sql", WITH_FRACTIONS)
-def test_very_long_fractions(sql: str) -> None:
-    _plan(sql.replace("{}", "7" * 5_000))
+@pytest.mark.parametrize(
+    ("sql", "most", "beyond"),
+    [
+        ("SELECT nums[{}] FROM deep", 10, Code.WRONG_TYPE),
+        ("SELECT a FROM stream_4 LIMIT {}", 20, Code.WRONG_TYPE),
+        ("SELECT a FROM stream_4 ORDER BY {}", 0, Code.UNKNOWN_COLUMN),
+        ("SELECT a FROM stream_4 GROUP BY {}", 0, Code.UNKNOWN_COLUMN),
+    ],
+)
+def test_numbers_that_must_not_be_too_large(sql: str, most: int, beyond: str) -> None:
+    for digits in (10, 20, 100, 4_000, LONGER_THAN_PYTHON_READS):
+        expected = PLANS if digits <= most else beyond
+        assert _outcome(sql.replace("{}", "7" * digits)) == expected, digits
 
 
-@pytest.mark.parametrize("sql", WITH_NUMBERS)
-def test_very_long_numbers(sql: str) -> None:
-    _plan(sql.replace("{}", "7" * 5_000))
-
-
-def _with_number(digits: int) -> None:
+@pytest.mark.parametrize("digits", [4_000, LONGER_THAN_PYTHON_READS])
+def test_long_numbers_in_statements(digits: int) -> None:
     number = "7" * digits
-    _refused(f"CREATE STREAM s (a DECIMAL({number}))")
-    _refused(f"CREATE STREAM s (a INT) WITH (connector = {number})")
-    _refused(f"CREATE STREAM s (a INT) WITH (connector = -{number}.{number})")
-
-
-def test_long_numbers_in_statements() -> None:
-    _with_number(4_000)
-
-
-def test_very_long_numbers_in_statements() -> None:
-    _with_number(5_000)
+    for sql in (
+        f"CREATE STREAM s (a DECIMAL({number}))",
+        f"CREATE STREAM s (a INT) WITH (connector = {number})",
+        f"CREATE STREAM s (a INT) WITH (connector = -{number}.{number})",
+    ):
+        assert _outcome_of_statement(sql) == Code.SYNTAX_ERROR
 
 
 # --- very deep ------------------------------------------------------------------------------------
@@ -396,27 +452,46 @@ DEEP = {
 }
 
 
-CARRIED = {
-    "at time zone": ("", "a", " AT TIME ZONE 'x'"),
-    "collate": ("", "a", " COLLATE x"),
-    "interval": ("INTERVAL ", "1", " DAY"),
+WRONG_AT_ANY_DEPTH = {
+    "aggregates": Code.MISPLACED_FUNCTION,
+    "fields": Code.UNKNOWN_FIELD,
+    "dots": Code.UNKNOWN_FIELD,
+    "elements": Code.NOT_A_LIST,
 }
+"""What they are made of does not nest; but it is read, and bound, as deep as it is."""
+
+DEEP_WITHOUT_NESTING = frozenset(
+    {
+        *("minus", "tilde", "plus", "comparisons", "and", "and or", "is null", "like", "in"),
+        *("between", "fields", "dots", "elements", "casts after"),
+    }
+)
+"""Chains of operators, which may be longer than anything may be nested."""
 
 
 @pytest.mark.parametrize("depth", [10, 150])
-@pytest.mark.parametrize("shape", DEEP.values(), ids=DEEP)
-def test_nesting(shape: tuple[str, str, str], depth: int) -> None:
-    _plan(_nested(shape, depth))
+@pytest.mark.parametrize("name", DEEP)
+def test_nesting(name: str, depth: int) -> None:
+    assert _outcome(_nested(DEEP[name], depth)) == WRONG_AT_ANY_DEPTH.get(name, PLANS)
 
 
-@pytest.mark.parametrize("shape", DEEP.values(), ids=DEEP)
-def test_very_deep_nesting(shape: tuple[str, str, str]) -> None:
-    _plan(_nested(shape, 1_000))
+@pytest.mark.parametrize("name", DEEP)
+def test_very_deep_nesting(name: str) -> None:
+    chained = name in DEEP_WITHOUT_NESTING
+    expected = WRONG_AT_ANY_DEPTH.get(name, PLANS) if chained else Code.NESTED_TOO_DEEPLY
+    assert _outcome(_nested(DEEP[name], 1_000)) == expected
 
 
-@pytest.mark.parametrize("shape", CARRIED.values(), ids=CARRIED)
-def test_nesting_of_forms_that_are_carried(shape: tuple[str, str, str]) -> None:
-    _plan(_nested(shape, 100))
+@pytest.mark.parametrize(
+    ("shape", "outcome"),
+    [
+        (("", "a", " AT TIME ZONE 'x'"), Code.NOT_SUPPORTED),
+        (("", "a", " COLLATE x"), PLANS),
+        (("INTERVAL ", "1", " DAY"), PLANS),
+    ],
+)
+def test_nesting_of_forms_that_are_carried(shape: tuple[str, str, str], outcome: str) -> None:
+    assert _outcome(_nested(shape, 100)) == outcome
 
 
 def _nested(shape: tuple[str, str, str], depth: int) -> str:
@@ -444,22 +519,22 @@ def test_nested_types(dtype: str, depth: int) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_very_deeply_nested_types(dtype: str) -> None:
-    assert _refused(_create(dtype, 1_000)).code is Code.NESTED_TOO_DEEPLY
+    assert _outcome_of_statement(_create(dtype, 1_000)) == Code.NESTED_TOO_DEEPLY
 
 
 def test_many_joins() -> None:
     joins = "".join(f" JOIN t1 x{i} ON x{i}.id = x0.id" for i in range(1, 100))
-    plan = _plan(f"SELECT x99.a FROM t1 x0{joins}")
-    assert isinstance(plan, narrows.Plan)
+    assert _outcome(f"SELECT x99.a FROM t1 x0{joins}") == PLANS
 
 
-def test_many_joins_are_planned_or_refused() -> None:
-    _plan("SELECT 1 FROM t1 x0" + "".join(f" CROSS JOIN t1 x{i}" for i in range(1, 400)))
+def test_very_many_joins() -> None:
+    joins = "".join(f" CROSS JOIN t1 x{i}" for i in range(1, 400))
+    assert _outcome(f"SELECT 1 FROM t1 x0{joins}") == PLANS
 
 
 def test_many_generators() -> None:
     views = "".join(f" LATERAL VIEW explode(nums) t{i} AS x{i}" for i in range(50))
-    assert isinstance(_plan(f"SELECT x0, x49 FROM deep{views} WHERE x7 > 1"), narrows.Plan)
+    assert _outcome(f"SELECT x0, x49 FROM deep{views} WHERE x7 > 1") == PLANS
 
 
 # --- token soup -----------------------------------------------------------------------------------

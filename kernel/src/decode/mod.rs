@@ -172,3 +172,106 @@ impl Decoder {
         structs(vec![String::new(); outputs.len()], arrays, rows, None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::columns::Kind;
+    use super::members::Members;
+    use super::program::{Place, Read, Shape};
+    use super::*;
+    use crate::transcode::program::Transcoding;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+
+    /// Of each row the number `a` and the text `b`.
+    fn program() -> Program {
+        let leaf = |reads| Place {
+            shape: Shape::Scalar,
+            reads,
+            texts: vec![],
+            presence: None,
+            length: None,
+            parts: vec![],
+        };
+        let members = Members::new(vec![b"a"[..].into(), b"b"[..].into()]);
+        let row = Place { shape: Shape::Object(members), parts: vec![1, 2], ..leaf(vec![]) };
+        Program {
+            kinds: vec![Kind::Int64, Kind::Text],
+            reads: vec![Read::Scalar { column: 0 }, Read::Scalar { column: 1 }],
+            places: vec![row, leaf(vec![0]), leaf(vec![1])],
+            row: 0,
+            outputs: vec![0, 1],
+            zone: None,
+            transcoding: Transcoding::default(),
+        }
+    }
+
+    fn decode(payloads: &[&str]) -> Decoded {
+        let mut decoder = Decoder::new(program()).expect("the program is right");
+        decoder.decode(payloads.iter().map(|payload| payload.as_bytes())).expect("a small batch")
+    }
+
+    fn rows(decoded: &Decoded) -> Vec<(Option<i64>, Option<&str>)> {
+        let numbers = decoded.columns.column(0).as_primitive::<Int64Type>();
+        let texts = decoded.columns.column(1).as_string::<i32>();
+        numbers.iter().zip(texts.iter()).collect()
+    }
+
+    #[test]
+    fn what_is_missing_null_or_of_another_type_is_null() {
+        let decoded = decode(&[
+            r#"{"b": "x", "other": [{"a": 9}], "a": 1}"#,
+            r#"{"a": null}"#,
+            r#"{"a": "1", "b": 2.0}"#, // as a text, a number is how it is written
+        ]);
+        assert_eq!(rows(&decoded), vec![(Some(1), Some("x")), (None, None), (None, Some("2.0"))]);
+        assert_eq!(decoded.mistyped, 1);
+        assert!(decoded.left.is_empty());
+    }
+
+    #[test]
+    fn the_first_of_repeated_keys_counts() {
+        assert_eq!(rows(&decode(&[r#"{"a": 1, "a": 2}"#])), vec![(Some(1), None)]);
+    }
+
+    #[test]
+    fn a_list_makes_as_many_rows_as_it_has_elements() {
+        let decoded = decode(&[r#"[{"a": 1}, {"a": 2}]"#, "[]", r#"{"a": 3}"#]);
+        assert_eq!(rows(&decoded), vec![(Some(1), None), (Some(2), None), (Some(3), None)]);
+        assert_eq!(decoded.unusual, vec![(0, 2), (1, 0)]);
+    }
+
+    /// Also where it is bad only in what nobody asked for, or after rows have been made of it.
+    #[test]
+    fn a_payload_that_is_left_leaves_no_trace() {
+        let bad = [
+            r#"{"a": 1, "b": "x", "other": tru}"#,
+            r#"{"a": 1, "b": "x"} x"#,
+            r#"[{"a": "mistyped", "b": "x"}, 5]"#,
+            "",
+            "7",
+        ];
+        for payload in bad {
+            let decoded = decode(&[r#"{"a": 1}"#, payload, r#"{"a": 2}"#]);
+            assert_eq!(rows(&decoded), vec![(Some(1), None), (Some(2), None)], "{payload}");
+            assert_eq!(decoded.left, vec![1], "{payload}");
+            assert_eq!((decoded.payloads, decoded.mistyped), (3, 0), "{payload}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_refers_to_nothing_is_refused() {
+        let wrong: [fn(&mut Program); 5] = [
+            |program| program.outputs.push(2),
+            |program| program.places[0].parts[1] = 3,
+            |program| program.places[1].reads.push(2),
+            |program| program.places[1].parts.push(1), // round in circles
+            |program| program.row = 1,
+        ];
+        for break_it in wrong {
+            let mut program = program();
+            break_it(&mut program);
+            assert!(Decoder::new(program).is_err());
+        }
+    }
+}

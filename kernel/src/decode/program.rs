@@ -1,6 +1,6 @@
 //! A projection as the kernel runs it: where in a row values are found, and what is made of them.
 //!
-//! The planner's side (`narrows/codecs/json_native.py`) flattens the tree of places into lists that
+//! The planner's side (`narrows/formats/json/native_program.py`) flattens the tree of places into lists that
 //! refer to each other by number; here they are checked once, so that decoding need not.
 
 use super::columns::{ColumnId, Kind};

@@ -1,4 +1,4 @@
-//! Values as JSON text, byte for byte as the portable encoder (`narrows/codecs/json_encoder.py`)
+//! Values as JSON text, byte for byte as the portable encoder (`narrows/formats/json/encoder.py`)
 //! writes them. What it writes in ways that are not worth a second implementation - times in a
 //! region's zone, years before 0 - is *left* to it.
 

@@ -115,3 +115,73 @@ impl<'a> Document<'a> {
         key + 2
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with<T>(text: &str, look: impl FnOnce(Document) -> T) -> T {
+        let mut scan = Scan::default();
+        scan.run(text.as_bytes()).expect(text);
+        look(Document::new(text.as_bytes(), &scan))
+    }
+
+    /// The value at a token, written without white space: whoever steps wrongly misses something.
+    fn walked(document: &Document, at: Cursor) -> String {
+        let listed = |key: bool| {
+            let mut parts = Vec::new();
+            let mut next = document.first(at);
+            while let Some(part) = next {
+                let member = if key { document.member(part) } else { part };
+                let name = if key { format!("{}:", walked(document, part)) } else { String::new() };
+                parts.push(name + &walked(document, member));
+                next = document.next(member);
+            }
+            parts.join(",")
+        };
+        match document.value(at).expect("a value") {
+            Value::Null => "null".into(),
+            Value::Bool(value) => value.to_string(),
+            Value::Number(number) => String::from_utf8_lossy(number.text).into(),
+            Value::Text(text) => format!("\"{}\"", String::from_utf8_lossy(text)),
+            Value::Object => format!("{{{}}}", listed(true)),
+            Value::Array => format!("[{}]", listed(false)),
+        }
+    }
+
+    #[test]
+    fn a_walk_sees_everything_once() {
+        let one =
+            r#"{"a":[],"b":{},"c":[{"d":"x\"}"},[[-0.5e3,true]],null],"e":{"f":{"g":false}}}"#;
+        // Long enough that brackets are opened in one step of the grammar and closed in another.
+        for count in [1, 2, 7, 40] {
+            let text = format!("[{}]", vec![one; count].join(","));
+            assert_eq!(with(&text, |document| walked(&document, 0)), text);
+            let spaced = text.replace(':', " :\t").replace(',', "\n, ").replace(']', " ]");
+            assert_eq!(with(&spaced, |document| walked(&document, 0)), text);
+        }
+    }
+
+    #[test]
+    fn a_value_is_stepped_over_whatever_is_in_it() {
+        for inner in ["1", "\"]\"", "[]", "[[1,[2]],{\"b\":[3]}]", "{\"b\":{\"c\":[]},\"d\":\"}\"}"]
+        {
+            let text = format!("[{inner},7,{inner}]");
+            with(&text, |document| {
+                let second = document.next(document.first(0).unwrap()).unwrap();
+                assert_eq!(walked(&document, second), "7", "{text}");
+                let third = document.next(second).unwrap();
+                assert_eq!(document.next(third), None, "{text}");
+            });
+        }
+    }
+
+    #[test]
+    fn behind_the_last_token_there_is_nothing() {
+        with("{} ", |document| {
+            assert_eq!(document.first(0), None);
+            assert_eq!(document.end(0), 2);
+            assert_eq!(document.byte(2), 0);
+        });
+    }
+}

@@ -34,14 +34,15 @@ class Registry(Generic[T]):
         self.unknown = unknown
         self._kind = kind
         self._group = group
-        self._built_in = built_in
+        self.built_in = built_in
+        """Those that come with Narrows: where each is found."""
         self._loaded: dict[str, T] = {}
 
     def get(self, name: str, span: Span | None = None) -> T | None:
         """What has this name, or None; the span is where the user wrote it."""
         found = self._loaded.get(name)
         if found is None:
-            reference = self._built_in.get(name)
+            reference = self.built_in.get(name)
             found = self._installed(name, span) if reference is None else self._ours(reference)
             if found is not None:
                 self._loaded[name] = found
@@ -58,7 +59,7 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         installed = {entry.name for entry in self._entries()}
-        return [*self._built_in, *sorted(installed.difference(self._built_in))]
+        return [*self.built_in, *sorted(installed.difference(self.built_in))]
 
     def usable(self, *, sink: bool) -> Iterator[T]:
         """Everything that a source or a sink may name; not what fails to load."""

@@ -371,6 +371,8 @@ class Binder:
         for key in ("unnest", "field"):
             if node.args.get(key):
                 raise refused("IN without a list in brackets", node)
+        if not node.expressions:
+            raise fail(Code.SYNTAX_ERROR, "IN takes values or a query in brackets", span_of(node))
         operands = (node.this, *node.expressions)
         return self._operation("in", *(self.bind(operand) for operand in operands))
 

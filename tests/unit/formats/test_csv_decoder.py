@@ -33,7 +33,7 @@ def decode(
     options: Mapping[str, object] | None = None,
 ) -> Decoded:
     projection = DecodeProjection(read_schema(columns), demand)
-    return find_format("csv").decoder(options).decode_with_projection(payloads, projection)
+    return find_format("csv").decoder(options or {}).decode_with_projection(payloads, projection)
 
 
 def rows(decoded: Decoded) -> list[tuple[Any, ...]]:
@@ -138,7 +138,7 @@ def test_a_long_field() -> None:
 def values(columns: str, *texts: str, options: Mapping[str, object] | None = None) -> list[Any]:
     """The values of the texts, of which those that are NULL must all be counted."""
     decoded = decode([text.encode() for text in texts], f"v {columns}", options=options)
-    found = decoded.batch.column(0).to_pylist()
+    found: list[Any] = decoded.batch.column(0).to_pylist()
     assert decoded.mistyped == found.count(None)
     return found
 

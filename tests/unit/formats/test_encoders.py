@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, Rows, Values
+from narrows.formats.encoder import Encoded, Rows, SplicingEncoder, Values
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import BIGINT, STRING
 
@@ -167,6 +167,7 @@ def fragment(format: str, names: Sequence[str], **options: object) -> Fragment:
 def test_fragments_are_spliced_in_their_place(format: str, omit: bool) -> None:
     options: dict[str, object] = {"omit_null_columns": omit, "header": True}
     encoder = find_format(format).encoder(options)
+    assert isinstance(encoder, SplicingEncoder)
     a, b = pa.array([1, None, 3], pa.int64()), pa.array([None, None, 6], pa.int64())
     left, right = fragment(format, ["a"]), fragment(format, ["b", "c"])
     spliced = written(
@@ -185,13 +186,13 @@ def test_fragments_are_spliced_in_their_place(format: str, omit: bool) -> None:
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_a_row_that_an_outer_join_made_has_null_fields(format: str) -> None:
     both = fragment(format, ["a", "b"])
-    missing = [numbers("n", [1]), Encoded(both, pa.array([None], pa.binary()))]
+    missing: Rows = [numbers("n", [1]), Encoded(both, pa.array([None], pa.binary()))]
     nulls = [numbers("n", [1]), numbers("a_out", [None]), numbers("b_out", [None])]
     assert written(format, missing) == written(format, nulls)
 
 
 def test_a_row_that_an_outer_join_made_may_leave_its_fields_out() -> None:
-    missing = [
+    missing: Rows = [
         numbers("n", [1]),
         Encoded(fragment("json", ["a", "b"]), pa.array([None], pa.binary())),
     ]
@@ -235,6 +236,7 @@ def test_many_columns_of_few_rows_read_as_one_by_one() -> None:
     for omit in (False, True):
         whole = Fragment("json", (("omit_null_columns", omit),), fields)
         encoder = find_format("json").encoder(dict(whole.options))
+        assert isinstance(encoder, SplicingEncoder)
         text = encoder.fragment(whole, columns)
         plain = [Values(n, c) for n, c in zip(names, columns, strict=True)]
         options = {"omit_null_columns": omit}

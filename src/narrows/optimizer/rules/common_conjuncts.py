@@ -1,7 +1,12 @@
 """CommonConjuncts: what every branch of an OR asks for is asked once, before it.
 
-Before:  Filter predicate=[(a = 1 AND b > 2) OR (a = 1 AND c > 3)]
-After:   Filter predicate=[a = 1 AND (b > 2 OR c > 3)]
+SQL:     SELECT a FROM deep WHERE (a = 1 AND p->u > 2) OR (a = 1 AND nums[0] > 3)
+Before:  Project fields=[deep.a]
+         └─Filter predicate=deep.a = 1 AND deep.p->u > 2 OR deep.a = 1 AND deep.nums[0] > 3
+           └─DataSource source=deep
+After:   Project fields=[deep.a]
+         └─Filter predicate=deep.a = 1 AND (deep.p->u > 2 OR deep.nums[0] > 3)
+           └─DataSource source=deep
 
 As a conjunct of its own it can move: to one side of a join, into a reader, and `x.k = y.k` in every
 branch makes a join of what would have been a product.

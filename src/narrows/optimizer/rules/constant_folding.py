@@ -1,7 +1,12 @@
 """ConstantFolding: computes what does not depend on any row.
 
-Before:  Project fields=[items[1 + 1]->x], Filter predicate=[a > 1 AND true]
-After:   Project fields=[items[2]->x],     Filter predicate=[a > 1]
+SQL:     SELECT b->items[1 + 1]->x FROM stream_4 WHERE a > 1 AND true
+Before:  Project fields=[stream_4.b->items[1 + 1]->x]
+         └─Filter predicate=stream_4.a > 1 AND true
+           └─DataSource source=stream_4
+After:   Project fields=[stream_4.b->items[2]->x]
+         └─Filter predicate=stream_4.a > 1
+           └─DataSource source=stream_4
 
 Recognises: integer `+`, `-`, `*` and comparisons of integers; a date plus or minus an interval of
 whole years, months or days (a bound that a reader can then test by itself); AND, OR and NOT with

@@ -1,8 +1,14 @@
 """CoveringProjection: reads a narrow, sorted copy of a table instead of the table.
 
-Query:   SELECT a, b FROM t WHERE a > 10      (CREATE PROJECTION p ON t (a, b) ORDER BY a)
-Before:  DataSource source=t, decoder=json, schema=[a, b]
-After:   DataSource source=t, decoder=parquet, schema=[a, b], projection=p
+SQL:     SELECT value FROM measured WHERE at > '2026-01-01'
+Before:  Project fields=[measured.value]
+         └─Filter predicate=measured.at > '2026-01-01'
+           └─DataSource source=measured, decoder=json, schema=[at, value]
+After:   Project fields=[measured.value]
+         └─Filter predicate=measured.at > '2026-01-01'
+           └─DataSource source=measured, decoder=parquet, schema=[at, value], projection=by_time
+
+The copy was made by `CREATE PROJECTION by_time ON measured (at, value) ORDER BY at`.
 
 Recognises: a table of which everything that is decoded is in the copy. Either the format of the
 table is not columnar, so that of the copy less is even read; or the filter right above tests the

@@ -1,8 +1,10 @@
 """ListElementPruning: of a list only the elements that somebody looks at, and of those a part.
 
-Query:   SELECT a, b->items[0]->x, b->items[3]->x FROM stream_4
-Before:  DataSource schema=[a, b{items[struct{x, y}]}]
-After:   DataSource schema=[a, b{items[0,3][struct{x}]}]
+SQL:     SELECT a, b->items[0]->x, b->items[3]->x FROM stream_4
+Before:  Project fields=[stream_4.a; stream_4.b->items[0]->x; stream_4.b->items[3]->x]
+         └─DataSource source=stream_4, schema=[a, b{items[struct{x, y}]}]
+After:   Project fields=[stream_4.a; stream_4.b->items[0]->x; stream_4.b->items[3]->x]
+         └─DataSource source=stream_4, schema=[a, b{items[0,3][struct{x}]}]
 
 Recognises: constant indices, each with its own shape; any index (`items[i]`, explode, lambdas) with
 the fields that are used of every element; length only (`size(items)`); constant keys of maps.

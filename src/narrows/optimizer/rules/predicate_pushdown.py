@@ -1,10 +1,17 @@
 """PredicatePushdown: tests rows as early as possible.
 
-Before:  Filter predicate=[t1.a > 1 AND t2.b = 2]     After:  Join
-         └─Join on=[t1.id = t2.id]                            ├─Filter predicate=[t1.a > 1]
-           ├─DataSource t1                                    │ └─DataSource t1
-           └─DataSource t2                                    └─Filter predicate=[t2.b = 2]
-                                                                └─DataSource t2
+SQL:     SELECT t1.name FROM t1 JOIN t2 ON t1.id = t2.id WHERE t1.a > 1 AND t2.b = 2
+Before:  Project fields=[t1.name]
+         └─Filter predicate=t1.a > 1 AND t2.b = 2
+           └─Join on=t1.id = t2.id
+             ├─DataSource source=t1
+             └─DataSource source=t2
+After:   Project fields=[t1.name]
+         └─Join on=t1.id = t2.id
+           ├─Filter predicate=t1.a > 1
+           │ └─DataSource source=t1
+           └─Filter predicate=t2.b = 2
+             └─DataSource source=t2
 
 Recognises, below a Filter, and moves there what may move, conjunct by conjunct:
 

@@ -1,13 +1,19 @@
 """ProjectionPushdown: columns leave a row as soon as nobody above uses them.
 
-Query:   SELECT x.name FROM t1 x JOIN t2 y ON x.id = y.id JOIN t3 z ON y.b = z.id
-Before:  Project fields=[x.name]                After:  Project fields=[x.name]
-         └─Join on=y.b = z.id                           └─Join on=y.b = z.id
-           ├─Join on=x.id = y.id                          ├─Project fields=[x.name; y.b]
-           │ ├─DataSource t1 AS x                         │ └─Join on=x.id = y.id
-           │ └─DataSource t2 AS y                         │   ├─DataSource t1 AS x
-           └─DataSource t3 AS z                           │   └─DataSource t2 AS y
-                                                          └─DataSource t3 AS z
+SQL:     SELECT x.name FROM t1 x JOIN t2 y ON x.id = y.id JOIN t1 z ON y.b = z.id
+Before:  Project fields=[x.name]
+         └─Join on=y.b = z.id
+           ├─Join on=x.id = y.id
+           │ ├─DataSource source=t1 AS x
+           │ └─DataSource source=t2 AS y
+           └─DataSource source=t1 AS z
+After:   Project fields=[x.name]
+         └─Join on=y.b = z.id
+           ├─Project fields=[x.name; y.b]
+           │ └─Join on=x.id = y.id
+           │   ├─DataSource source=t1 AS x
+           │   └─DataSource source=t2 AS y
+           └─DataSource source=t1 AS z
 
 Right above a scan there is nothing to project: the scan decodes only what is used (the pruning
 rules). Here it is about what a row carries on its way up.

@@ -1,8 +1,10 @@
 """StructFieldPruning: of a struct, only the fields that somebody looks at are decoded.
 
-Query:   SELECT a, b->items[0]->x FROM stream_4
-Before:  DataSource schema=[a, b{c, items[struct{x, y}]}]
-After:   DataSource schema=[a, b{items[struct{x, y}]}]
+SQL:     SELECT a, b->items[0]->x FROM stream_4
+Before:  Project fields=[stream_4.a; stream_4.b->items[0]->x]
+         └─DataSource source=stream_4, schema=[a, b{c, items[struct{x, y}]}]
+After:   Project fields=[stream_4.a; stream_4.b->items[0]->x]
+         └─DataSource source=stream_4, schema=[a, b{items[struct{x, y}]}]
 
 Recognises: field access at any depth, in all spellings, through functions that hand their argument
 on (coalesce, CASE, first). A value that is only asked for NULL keeps nothing else: `b?`.

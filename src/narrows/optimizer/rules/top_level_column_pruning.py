@@ -1,8 +1,12 @@
 """TopLevelColumnPruning: a source decodes only the columns that somebody looks at.
 
-Query:   SELECT a, b->items[0]->x FROM stream_4      (stream_4 has a, b and more)
-Before:  DataSource schema=[a, b{c, items[struct{x, y}]}, d, e, f]
-After:   DataSource schema=[a, b{c, items[struct{x, y}]}]
+SQL:     SELECT p->u FROM deep WHERE a > 1
+Before:  Project fields=[deep.p->u]
+         └─Filter predicate=deep.a > 1
+           └─DataSource source=deep, schema=[a, p{q{r, t}, u}, m[list[struct{x, y}]], nums]
+After:   Project fields=[deep.p->u]
+         └─Filter predicate=deep.a > 1
+           └─DataSource source=deep, schema=[a, p{q{r, t}, u}]
 
 Recognises: every expression of every node, wherever it stands. `*` and `s.*` look at all columns,
 `* EXCEPT (...)` at the rest. `count(*)` and `SELECT 1` look at none, and then none is decoded.

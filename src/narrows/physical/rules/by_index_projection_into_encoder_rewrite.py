@@ -1,11 +1,16 @@
 """ByIndexProjectionIntoEncoderRewrite: plain columns of a select list are left to the encoder.
 
-Before:  PhysicalEncoder encoder=json
-         └─PhysicalProject fields=[s.a; s.b->c AS d; s.a + 1 AS n]
-           └─PhysicalDecoder schema=[a, b{c}]
-After:   PhysicalEncoder encoder=json, by_index_projection=[s#0->a; s#1.c->d]
-         └─PhysicalProject fields=[s.a + 1 AS n], passthrough_messages=true
-           └─PhysicalDecoder schema=[a, b{c}], encodes_json=[a; b.c], ships=[a]
+SQL:     CREATE PIPELINE p INTO out_json AS SELECT a, b->c AS d, a + 1 AS n FROM stream_4
+Before:  PhysicalDataSink sink=out_json
+         └─PhysicalEncoder encoder=json
+           └─PhysicalProject fields=[stream_4.a; stream_4.b->c AS d; stream_4.a + 1 AS n]
+             └─PhysicalDecoder schema=[a, b{c}]
+               └─PhysicalDataSource source=stream_4
+After:   PhysicalDataSink sink=out_json
+         └─PhysicalEncoder encoder=json, by_index_projection=[stream_4#0->a; stream_4#1.c->d]
+           └─PhysicalProject fields=[stream_4.a + 1 AS n], passthrough_messages=true
+             └─PhysicalDecoder schema=[a, b{c}], encodes_json=[a; b.c], ships=[a]
+               └─PhysicalDataSource source=stream_4
 
 A field that is a value of a source, as it stands there, need not become a column of Spark's at all:
 the reader encodes it, and the sink's encoder splices what it gets with what was computed. Of 15 000

@@ -1,9 +1,14 @@
 """FilterIntoDecoder: the reader tests rows before it ships them.
 
-Before:  PhysicalFilter predicate=s.a > 10 AND upper(s.b->c) = 'X'
-         └─PhysicalDecoder schema=[a, b{c, d}]
-After:   PhysicalFilter predicate=upper(s.b->c) = 'X'
-         └─PhysicalDecoder schema=[a, b{c, d}], filter=[s.a > 10], ships=[b{c, d}]
+SQL:     SELECT b->c FROM stream_4 WHERE a > 10 AND upper(b->items[0]->y) = 'X'
+Before:  PhysicalProject fields=[stream_4.b->c]
+         └─PhysicalFilter predicate=stream_4.a > 10 AND upper(stream_4.b->items[0]->y) = 'X'
+           └─PhysicalDecoder schema=[a, b{c, items[0][struct{y}]}]
+             └─PhysicalDataSource source=stream_4
+After:   PhysicalProject fields=[stream_4.b->c]
+         └─PhysicalFilter predicate=upper(stream_4.b->items[0]->y) = 'X'
+           └─PhysicalDecoder filter=[stream_4.a > 10], ships=[b{c, items[0][struct{y}]}]
+             └─PhysicalDataSource source=stream_4
 
 Recognises: a filter right above a decoder, or above the reader of a shared stream, which tests for
 its own pipeline; of its conjuncts those that compare leaves with constants or with each other

@@ -1,9 +1,15 @@
 """StreamingAggregationRewrite: a window keeps sums and counts instead of rows.
 
-Before:  PhysicalAggregation keys=[s.k; window_start; window_end], calls=[count(*)]
-         └─PhysicalWindow window=tumblingwindow('ss', 10), keys=[s.k]
-After:   PhysicalStreamingAggregation window=tumblingwindow('ss', 10), keys=[s.k; ...],
-         calls=[count(*)]
+SQL:     SELECT k, count(*) FROM ev GROUP BY k, tumblingwindow('ss', 10)
+Before:  PhysicalProject fields=[k; count(*)]
+         └─PhysicalAggregation keys=[ev.k; window_start; window_end], calls=[count(*)]
+           └─PhysicalWindow window=tumblingwindow('ss', 10), keys=[ev.k]
+             └─PhysicalDecoder schema=[k, ts]
+               └─PhysicalDataSource source=ev
+After:   PhysicalProject fields=[k; count(*)]
+         └─PhysicalStreamingAggregation window=tumblingwindow('ss', 10), calls=[count(*)]
+           └─PhysicalDecoder schema=[k, ts]
+             └─PhysicalDataSource source=ev
 
 Recognises: an aggregation right above a tumbling, hopping or session window, where every call can
 be kept up to date row by row. Spark then keeps one small state for each window and key.

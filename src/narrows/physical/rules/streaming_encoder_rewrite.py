@@ -1,10 +1,17 @@
 """StreamingEncoderRewrite: a payload is written while its rows still come.
 
-Before:  PhysicalDataSink sink=out
+SQL:     CREATE PIPELINE p INTO batches_json AS SELECT a FROM stream_4
+Before:  PhysicalDataSink sink=batches_json
          └─PhysicalEncoder encoder=json
            └─PhysicalBatch batch_count=1000
-After:   PhysicalDataSink sink=out
+             └─PhysicalProject fields=[stream_4.a]
+               └─PhysicalDecoder schema=[a]
+                 └─PhysicalDataSource source=stream_4
+After:   PhysicalDataSink sink=batches_json
          └─PhysicalStreamingEncoder encoder=json, batch_count=1000
+           └─PhysicalProject fields=[stream_4.a]
+             └─PhysicalDecoder schema=[a]
+               └─PhysicalDataSource source=stream_4
 
 Recognises: an encoder above a batch whose format says that it can stream.
 
