@@ -29,20 +29,10 @@ from typing import IO
 
 from narrows.errors import Code, fail
 from narrows.files.names import file_name
-from narrows.logical.nodes import (
-    Aggregation,
-    Decoded,
-    Distinct,
-    Join,
-    Node,
-    StatefulFunction,
-    Window,
-)
+from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological
 from narrows.schema import quoted
 from narrows.shared.registry import Registry, pipeline_of
-
-_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
 
 
 class StateFolder:
@@ -226,7 +216,7 @@ def _fingerprint(plan: Node) -> dict[str, list[str]]:
             sources.append(f"{node.source.name} ({node.source.format}, {path}{kind}")
             if node.source.is_file_stream:
                 offsets.append(f"{node.source.name} by turns")
-        elif isinstance(node, _STATEFUL):
+        elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             state.append(f"{node.operator} {', '.join(parts)}".strip())
     return {"sources": sources, "offsets": offsets, "state": state}

@@ -16,14 +16,10 @@ from narrows.catalog.options import TAKES_ROWS, parse_duration
 from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
 from narrows.files.names import file_name
-from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct, Node
+from narrows.logical.nodes import DataSink, Decoded, Node
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.nodes import (
-    PhysicalBatch,
-    PhysicalReader,
-    PhysicalStreamingAggregation,
-)
+from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.plan import OpenSource
 from narrows.spark.read.marker_source import copy_turns
@@ -267,10 +263,5 @@ def _gathering_time(plan: Node) -> str | None:
 def _output_mode(plan: Node) -> str:
     """An aggregate of a stream without window never ends, so what changed is written after every
     batch."""
-    endless = any(
-        isinstance(node, (Aggregation, Distinct))
-        and not isinstance(node, PhysicalStreamingAggregation)
-        and is_stream(node)
-        for node in topological(plan)
-    )
+    endless = any(node.folds and is_stream(node) for node in topological(plan))
     return "update" if endless else "append"

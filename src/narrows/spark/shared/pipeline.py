@@ -9,16 +9,7 @@ from pyspark.sql import DataFrame
 
 from narrows.explain.plan import Plan
 from narrows.files.names import file_name
-from narrows.logical.nodes import (
-    Aggregation,
-    Decoded,
-    Distinct,
-    Join,
-    Limit,
-    Sort,
-    StatefulFunction,
-    Window,
-)
+from narrows.logical.nodes import Decoded
 from narrows.logical.walk import topological
 from narrows.shared.registry import consumers_of
 from narrows.spark.compile.closed_windows import Streamed
@@ -35,9 +26,6 @@ from narrows.worker.write_spec import WriteSpec
 if TYPE_CHECKING:
     from narrows.spark.session import Session
 
-_NEEDS_A_QUERY = (Aggregation, Distinct, Join, Limit, Sort, StatefulFunction, Window)
-"""What keeps something from one micro-batch to the next, or reads more than one source."""
-
 
 def reads_shared(plan: Plan) -> bool:
     return any(node.source.shared for node in _sources(plan))
@@ -46,7 +34,7 @@ def reads_shared(plan: Plan) -> bool:
 def is_stateless(plan: Plan) -> bool:
     """Could every micro-batch be computed without knowing of any other?"""
     nodes = topological(plan.physical)
-    return len(_sources(plan)) == 1 and not any(isinstance(n, _NEEDS_A_QUERY) for n in nodes)
+    return len(_sources(plan)) == 1 and not any(node.keeps_state for node in nodes)
 
 
 def shared_query(
