@@ -12,26 +12,20 @@ from hypothesis import strategies as st
 
 from narrows.stateful.evaluate import BoundFunction, evaluate
 from narrows.stateful.functions import (
-    Accumulate,
-    Average,
+    AccAvg,
+    AccCount,
+    AccMax,
+    AccMin,
+    AccSum,
     ChangedCol,
-    Count,
-    Extreme,
     HadChanged,
     Lag,
     Latest,
-    RowFunction,
-    Sum,
 )
-from narrows.stateful.windows import (
-    Closed,
-    CountWindow,
-    RowWindow,
-    SlidingWindow,
-    StateWindow,
-    WindowRow,
-    run_to_end,
-)
+from narrows.stateful.functions.accumulations import Accumulation
+from narrows.stateful.functions.function import RowFunction
+from narrows.stateful.windows import CountWindow, SlidingWindow, StateWindow
+from narrows.stateful.windows.window import Closed, RowWindow, WindowRow, run_to_end
 from support import stream_reference as reference
 
 values = st.one_of(st.none(), st.integers(-3, 3))
@@ -85,15 +79,14 @@ def test_accumulations(data: list[tuple[Any, ...]], cut: list[int], conditions: 
     )
     args = [x, begin, reset][: conditions + 1]
 
-    def values_of(fold: Any) -> list[Any]:
-        function = Accumulate(fold, has_begin=conditions > 0, has_reset=conditions > 1)
-        return over_batches(function, args, passes, cut)
+    def values_of(kind: type[Accumulation]) -> list[Any]:
+        return over_batches(kind.called_with(args), args, passes, cut)
 
-    assert values_of(Sum()) == [sum(part) if part else None for part in held]
-    assert values_of(Count()) == [len(part) for part in held]
-    assert values_of(Extreme(largest=False)) == [min(part, default=None) for part in held]
-    assert values_of(Extreme(largest=True)) == [max(part, default=None) for part in held]
-    assert values_of(Average()) == [sum(part) / len(part) if part else None for part in held]
+    assert values_of(AccSum) == [sum(part) if part else None for part in held]
+    assert values_of(AccCount) == [len(part) for part in held]
+    assert values_of(AccMin) == [min(part, default=None) for part in held]
+    assert values_of(AccMax) == [max(part, default=None) for part in held]
+    assert values_of(AccAvg) == [sum(part) / len(part) if part else None for part in held]
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -102,7 +95,8 @@ timed = st.lists(st.tuples(st.integers(0, 30), flags, flags), max_size=20)
 
 
 def window_rows(data: Sequence[tuple[Any, ...]]) -> list[WindowRow]:
-    return [WindowRow(t, (i,), (o, e), (i,)) for i, (t, o, e) in enumerate(data)]
+    """Times are milliseconds in the reference and in lengths, microseconds in rows."""
+    return [WindowRow(1_000 * t, (i,), (o, e), (i,)) for i, (t, o, e) in enumerate(data)]
 
 
 def numbers(closed: Sequence[Closed]) -> list[list[int]]:
@@ -112,12 +106,13 @@ def numbers(closed: Sequence[Closed]) -> list[list[int]]:
 def over_window_batches(
     window: RowWindow, data: Sequence[WindowRow], cut: Sequence[int], lateness: int
 ) -> list[Closed]:
-    """Windows of a stream that comes in batches, the watermark moving on after each."""
+    """Windows of a stream that comes in batches; the watermark moves on after each, and stays
+    `lateness` milliseconds behind."""
     state, closed, newest = window.start(), [], 0
     for batch in in_batches(data, cut):
         state, more = window.step(state, list(batch))
         newest = max([newest, *(row.time for row in batch)])
-        state, due = window.advance(state, newest - lateness)
+        state, due = window.advance(state, newest - 1_000 * lateness)
         state = pickle.loads(pickle.dumps(state))
         closed += [*more, *due]
     return [*closed, *window.advance(state, None)[1]]
@@ -153,7 +148,7 @@ def test_sliding_windows(
     assert sorted(numbers(closed)) == sorted(expected)
     ordered = sorted(stream, key=lambda row: row.time)
     expected = reference.sliding_windows(
-        [reference.Row(row.time) for row in ordered], lookback, lookahead
+        [reference.Row(row.time // 1_000) for row in ordered], lookback, lookahead
     )
     again = [row._replace(place=(i,), values=(i,)) for i, row in enumerate(ordered)]
     # In order, and the watermark right behind: equal times may stand on both sides of a cut, so

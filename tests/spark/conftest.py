@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,9 @@ def small_data(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    # What tests hand to workers as code of users, workers must find: `support` is a folder here.
+    found = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, found))
     log = Path(tmp_path_factory.mktemp("spark")) / "spark.log"
     session = embedded_session("local[2]", {"spark.sql.shuffle.partitions": "2"}, log)
     yield session

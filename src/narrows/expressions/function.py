@@ -15,6 +15,8 @@ from typing import NamedTuple
 from narrows.demand import ALL, Demand
 from narrows.expressions.nodes import Call, Expr, Lambda
 from narrows.schema import UNKNOWN, DataType
+from narrows.stateful.functions.function import RowFunction
+from narrows.stateful.windows.window import StreamWindow
 
 InsideLambda = Callable[[Lambda, Demand], Sequence[Demand]]
 """Demands a lambda's body and answers with what that demands of each parameter."""
@@ -44,34 +46,6 @@ class Kind(Enum):
     STREAM_WINDOW = "stream window"  # cuts the stream, in GROUP BY: tumblingwindow
     WINDOW_BOUND = "window bound"  # window_start(), window_end()
     TABLE = "table"
-
-
-class WindowArgument(Enum):
-    """What a stream window takes: a unit of time, a number of them, or a condition on rows."""
-
-    UNIT = "a unit: 'ms', 'ss', 'mi', 'hh' or 'dd'"
-    COUNT = "a whole number above 0"
-    CONDITION = "a condition"
-
-
-class RowArgument(Enum):
-    """What a stateful function takes: a value or a condition of each row, or a constant."""
-
-    VALUE = "a value"
-    CONDITION = "a condition"
-    COUNT = "a whole number above 0, the same for all rows"
-    FLAG = "true or false, the same for all rows"
-
-
-class WindowKind(Enum):
-    """How a stream window cuts."""
-
-    TUMBLING = "tumbling"
-    HOPPING = "hopping"
-    SESSION = "session"
-    SLIDING = "sliding"
-    COUNT = "count"
-    STATE = "state"
 
 
 class Output(NamedTuple):
@@ -116,14 +90,12 @@ class Function:
     """How many of a lambda's parameters may be left out: the index in `transform(list, x -> x)`."""
     generator: Generator | None = field(default=None, repr=False, compare=False)
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
-    window_arguments: tuple[WindowArgument, ...] = field(default=(), repr=False, compare=False)
-    stateful_arguments: tuple[RowArgument, ...] = field(default=(), repr=False, compare=False)
-    """Those of a stateful function; the last one stands for all that follow it."""
-    window_kind: WindowKind | None = field(default=None, repr=False, compare=False)
+    remembers: type[RowFunction] | None = field(default=None, repr=False, compare=False)
+    """What a stateful function takes, gives and does."""
+    window: type[StreamWindow] | None = field(default=None, repr=False, compare=False)
+    """What a stream window takes, and how it cuts."""
     key_name: str | None = field(default=None, repr=False, compare=False)
     """The name under which SELECT may use this call when it is a group key: `window.start`."""
-    cuts_by_time: bool = field(default=False, repr=False, compare=False)
-    """A stream window that a row's own time alone puts it into."""
     incremental: bool = field(default=True, repr=False, compare=False)
     """An aggregate that can be kept up to date row by row, so a window need not keep its rows."""
     by_order: bool = field(default=False, repr=False, compare=False)
@@ -145,11 +117,6 @@ class Function:
 
     def accepts(self, count: int) -> bool:
         return self.min_args <= count and (self.max_args is None or count <= self.max_args)
-
-    def row_arguments(self, count: int) -> tuple[RowArgument, ...]:
-        """What each of so many arguments of a stateful function is."""
-        declared = self.stateful_arguments
-        return (*declared, *[declared[-1]] * (count - len(declared)))[:count]
 
     def arity_text(self) -> str:
         low, high = self.min_args, self.max_args

@@ -3,7 +3,7 @@
 `spark_functions.tsv` lists all that Spark has, with kind, arity and result type; it is read off a
 running Spark by `tools/list_spark_functions.py`. The tables here say more of some of them: how they
 look at their arguments, what nested types they give, which arguments are lambdas. Beside them stand
-Narrows' own: stream windows and stateful functions.
+Narrows' own; stream windows and stateful functions say themselves what they are (`stateful/`).
 """
 
 from __future__ import annotations
@@ -15,24 +15,16 @@ from importlib.resources import files
 from typing import Any
 
 from narrows.demand import ALL, LENGTH, PRESENCE, items, keys
-from narrows.expressions.function import (
-    Function,
-    Generator,
-    Kind,
-    Output,
-    RowArgument,
-    WindowArgument,
-    WindowKind,
-)
+from narrows.expressions.function import Function, Generator, Kind, Output
 from narrows.expressions.nodes import Expr
 from narrows.functions import looks, results
 from narrows.functions.looks import each, same, same_if_present, shuffled
 from narrows.functions.registry import FunctionRegistry
 from narrows.functions.results import element_of, of_argument
+from narrows.functions.stateful import remembering, stream_window
 from narrows.schema import (
     BIGINT,
     BOOLEAN,
-    DOUBLE,
     INT,
     SCALARS,
     STRING,
@@ -45,6 +37,8 @@ from narrows.schema import (
     Map,
     Struct,
 )
+from narrows.stateful.functions import FUNCTIONS
+from narrows.stateful.windows import WINDOWS
 
 _KINDS = {
     "scalar": Kind.SCALAR,
@@ -304,42 +298,9 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
 }
 
 
-def _stateful(
-    name: str, *arguments: RowArgument, optional: int = 0, more: bool = False, **other: Any
-) -> Function:
-    low = len(arguments) - optional
-    high = None if more else len(arguments)
-    return Function(name, Kind.STATEFUL, low, high, stateful_arguments=arguments, **other)
-
-
-def _accumulated(name: str, **other: Any) -> Function:
-    arguments = (RowArgument.VALUE, RowArgument.CONDITION, RowArgument.CONDITION)
-    return _stateful(name, *arguments, optional=2, **other)
-
-
-def _stream_window(
-    kind: WindowKind, *arguments: WindowArgument, optional: int = 0, cuts_by_time: bool = False
-) -> Function:
-    return Function(
-        f"{kind.value}window",
-        Kind.STREAM_WINDOW,
-        len(arguments) - optional,
-        len(arguments),
-        window_kind=kind,
-        window_arguments=arguments,
-        cuts_by_time=cuts_by_time,
-    )
-
-
-_UNIT, _COUNT, _CONDITION = WindowArgument.UNIT, WindowArgument.COUNT, WindowArgument.CONDITION
-
 _NARROWS: tuple[Function, ...] = (
-    _stream_window(WindowKind.TUMBLING, _UNIT, _COUNT, cuts_by_time=True),
-    _stream_window(WindowKind.HOPPING, _UNIT, _COUNT, _COUNT, cuts_by_time=True),
-    _stream_window(WindowKind.SESSION, _UNIT, _COUNT),
-    _stream_window(WindowKind.SLIDING, _UNIT, _COUNT, _COUNT, optional=1),
-    _stream_window(WindowKind.COUNT, _COUNT),
-    _stream_window(WindowKind.STATE, _CONDITION, _CONDITION),
+    *map(stream_window, WINDOWS),
+    *map(remembering, FUNCTIONS),
     Function(
         "last_row",
         Kind.AGGREGATE,
@@ -353,26 +314,6 @@ _NARROWS: tuple[Function, ...] = (
     Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
     Function("window_end", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
-    _stateful(
-        "lag",
-        *(RowArgument.VALUE, RowArgument.COUNT, RowArgument.FLAG),
-        optional=2,
-        result=of_argument(0),
-        look=each(same_if_present, ALL),
-    ),
-    _stateful("latest", RowArgument.VALUE, result=of_argument(0), look=each(same_if_present)),
-    _stateful("changed_col", RowArgument.FLAG, RowArgument.VALUE, result=of_argument(1)),
-    _stateful(
-        "had_changed",
-        *(RowArgument.FLAG, RowArgument.VALUE),
-        more=True,
-        result=results.fixed(BOOLEAN),
-    ),
-    _accumulated("acc_sum", result=results.sum_of),
-    _accumulated("acc_min", result=of_argument(0)),
-    _accumulated("acc_max", result=of_argument(0)),
-    _accumulated("acc_count", result=results.fixed(BIGINT), look=each(PRESENCE, ALL)),
-    _accumulated("acc_avg", result=results.fixed(DOUBLE)),
 )
 
 

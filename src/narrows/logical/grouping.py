@@ -8,13 +8,22 @@ that call's column, and a column that is left over belongs to no group and is re
 from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
-from narrows.expressions.function import Kind, WindowArgument, WindowKind
-from narrows.expressions.nodes import Call, Column, Expr, Literal, columns_of, walk
+from narrows.expressions.function import Kind
+from narrows.expressions.nodes import Call, Column, Expr, columns_of, walk
 from narrows.expressions.text import expression_text
 from narrows.logical.clauses import Clauses, Grouping
-from narrows.logical.nodes import Aggregation, NamedExpr, Node, Window, default_name, relation_of
+from narrows.logical.declared_arguments import check_arguments
+from narrows.logical.nodes import (
+    Aggregation,
+    NamedExpr,
+    Node,
+    Window,
+    default_name,
+    relation_of,
+    window_kind,
+)
 from narrows.logical.walk import topological
-from narrows.schema import BIGINT, BOOLEAN, TIMESTAMP, UNKNOWN, Field, Struct
+from narrows.schema import BIGINT, TIMESTAMP, Field, Struct
 from narrows.sql.binding import Ids
 from narrows.sql.scope import Relation
 
@@ -115,47 +124,14 @@ def _refuse_ungrouped(clauses: Clauses, ungrouped: set[int]) -> None:
 
 
 def _window_node(plan: Node, grouping: Grouping, ids: Ids) -> Window:
-    assert grouping.window is not None
-    _check_arguments(grouping.window)
-    # Rows alone cut these windows, so two of them may begin and end at the same time.
-    numbered = not grouping.window.function.cuts_by_time and (
-        grouping.window.function.window_kind is not WindowKind.SESSION
-    )
-    columns = Struct((*_BOUNDS, _NUMBER) if numbered else _BOUNDS)
+    window = grouping.window
+    assert window is not None
+    kind = window_kind(window)
+    check_arguments(window, kind, Code.INVALID_WINDOW)
+    # Of windows that rows cut, two may begin and end at the same time.
+    columns = Struct((*_BOUNDS, _NUMBER) if kind.cut_by_rows else _BOUNDS)
     relation = Relation(ids.new(), None, columns)
-    return Window(child=plan, window=grouping.window, keys=tuple(grouping.keys), relation=relation)
-
-
-_TIME_UNITS = frozenset({"ms", "ss", "mi", "hh", "dd"})
-
-
-def _check_arguments(window: Call) -> None:
-    """A window's size must be known when the query is planned."""
-    for arg, kind in zip(window.args, window.function.window_arguments, strict=False):
-        value = arg.value if isinstance(arg, Literal) else None
-        match kind:
-            case WindowArgument.UNIT:
-                fits = isinstance(value, str) and value in _TIME_UNITS
-            case WindowArgument.COUNT:
-                fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
-            case WindowArgument.CONDITION:
-                fits = arg.dtype in (BOOLEAN, UNKNOWN)
-        if not fits:
-            raise fail(
-                Code.INVALID_WINDOW,
-                f"`{window.function.name}` takes {kind.value}, not `{expression_text(arg)}`",
-                arg.span or window.span,
-            )
-    if window.function.window_kind is WindowKind.HOPPING:
-        _, size, hop = (arg.value for arg in window.args if isinstance(arg, Literal))
-        if isinstance(size, int) and isinstance(hop, int) and hop > size:
-            raise fail(
-                Code.INVALID_WINDOW,
-                f"`{window.function.name}` hops {hop}, further than its size of {size}:"
-                " rows in between would be in no window",
-                window.args[2].span or window.span,
-                "the hop is at most the size",
-            )
+    return Window(child=plan, window=window, keys=tuple(grouping.keys), relation=relation)
 
 
 def _bound_column(expr: Expr, relation: Relation) -> Expr | None:

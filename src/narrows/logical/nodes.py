@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand, Fields
 from narrows.demand_text import leaves_text, row_parts
+from narrows.errors import InternalError
 from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
 from narrows.expressions.text import expression_text, sort_key_text
 from narrows.schema import Field, Struct
 from narrows.sql.scope import Relation
+from narrows.stateful.windows.window import StreamWindow
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,23 @@ Info = Mapping[str, str | Listing]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Node:
-    """Base of all plan nodes, logical and physical."""
+    """Base of all plan nodes, logical and physical.
+
+    What a node does with the rows of earlier micro-batches is said by it alone: `keeps_state`,
+    `folds`, `remembers_rows`.
+    """
+
+    keeps_state: ClassVar[bool] = False
+    """Does it keep something of a stream from one micro-batch to the next? Then the pipeline is a
+    query of its own, and its checkpoint belongs to this node as it is."""
+    folds: ClassVar[bool] = False
+    """Does it make one row of many, which in a stream changes as long as rows come?"""
+
+    @property
+    def remembers_rows(self) -> bool:
+        """Does it keep rows in a state of ours, and go by their order? That takes
+        `transformWithState`, each row's place, and a state store that can hold it."""
+        return False
 
     @property
     def operator(self) -> str:
@@ -227,6 +245,8 @@ class JoinKind(Enum):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Join(Node):
+    keeps_state = True
+
     kind: JoinKind
     left: Node
     right: Node
@@ -296,8 +316,14 @@ class StatefulFunction(UnaryNode):
     the query shows.
     """
 
+    keeps_state = True
+
     calls: tuple[Call, ...]
     relation: Relation
+
+    @property
+    def remembers_rows(self) -> bool:
+        return True
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -322,9 +348,25 @@ class Window(UnaryNode):
     where two windows may have the same bounds, the window's number.
     """
 
+    keeps_state = True
+
     window: Call
     relation: Relation
     keys: tuple[Expr, ...] = ()
+
+    @property
+    def remembers_rows(self) -> bool:
+        return self.kind.cut_by_rows
+
+    @property
+    def kind(self) -> type[StreamWindow]:
+        return window_kind(self.window)
+
+    @property
+    def cut_apart_by(self) -> tuple[Expr, ...]:
+        """Whose windows are cut apart: each key's, but where only PARTITION BY says it."""
+        own = self.window.partition_by
+        return tuple(dict.fromkeys((*self.keys, *own))) if self.kind.keys_cut else own
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -352,6 +394,9 @@ class Aggregation(UnaryNode):
     With `sets` (ROLLUP, CUBE, GROUPING SETS), rows are grouped once by each set of keys, given by
     their places; the keys that a set leaves out are NULL in its groups.
     """
+
+    keeps_state = True
+    folds = True
 
     keys: tuple[NamedExpr, ...]
     calls: tuple[NamedExpr, ...]
@@ -406,6 +451,8 @@ class Sort(UnaryNode):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Limit(UnaryNode):
+    keeps_state = True  # how many rows there were
+
     count: int | None
     offset: int = 0
 
@@ -421,6 +468,9 @@ class Limit(UnaryNode):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distinct(UnaryNode):
     """Drops repeated rows. Looks at whole rows, so nothing below it may be pruned."""
+
+    keeps_state = True
+    folds = True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -452,3 +502,10 @@ class Tail(Node):
 def as_call(expr: Expr) -> Call:
     assert isinstance(expr, Call), expr
     return expr
+
+
+def window_kind(call: Call) -> type[StreamWindow]:
+    kind = call.function.window
+    if kind is None:
+        raise InternalError(f"`{call.function.name}` is no window")
+    return kind

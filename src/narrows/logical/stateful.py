@@ -7,11 +7,11 @@ computed once; a call inside a call is computed in a node below.
 
 from __future__ import annotations
 
-from narrows.errors import Code, fail
-from narrows.expressions.function import Kind, RowArgument
-from narrows.expressions.nodes import Call, Column, Expr, Literal, rewrite, walk
-from narrows.expressions.text import expression_text
+from narrows.errors import Code
+from narrows.expressions.function import Kind
+from narrows.expressions.nodes import Call, Column, Expr, rewrite, walk
 from narrows.logical.clauses import Clauses
+from narrows.logical.declared_arguments import check_arguments
 from narrows.logical.nodes import (
     NamedExpr,
     Node,
@@ -20,18 +20,18 @@ from narrows.logical.nodes import (
     default_name,
     relation_of,
 )
-from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.binding import Ids
 
 
 def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
-    found = stateful_calls(clauses)
+    found = [as_call(expr) for expr in stateful_calls(clauses)]
     for call in found:
-        _check_arguments(as_call(call))
+        assert call.function.remembers is not None
+        check_arguments(call, call.function.remembers, Code.WRONG_TYPE)
     levels: dict[int, int] = {}
     by_level: dict[int, list[Call]] = {}
     for call in found:
-        by_level.setdefault(_level(call, levels), []).append(as_call(call))
+        by_level.setdefault(_level(call, levels), []).append(call)
     computed: dict[Expr, Column] = {}
     for level in sorted(by_level):
         originals = by_level[level]
@@ -53,27 +53,6 @@ def stateful_calls(clauses: Clauses) -> dict[Expr, None]:
     return dict.fromkeys(
         part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
     )
-
-
-def _check_arguments(call: Call) -> None:
-    """What is the same for all rows must be known when the query is planned."""
-    for arg, takes in zip(call.args, call.function.row_arguments(len(call.args)), strict=True):
-        value = arg.value if isinstance(arg, Literal) else None
-        match takes:
-            case RowArgument.COUNT:
-                fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
-            case RowArgument.FLAG:
-                fits = isinstance(value, bool)
-            case RowArgument.CONDITION:
-                fits = arg.dtype in (BOOLEAN, UNKNOWN)
-            case RowArgument.VALUE:
-                fits = True
-        if not fits:
-            raise fail(
-                Code.WRONG_TYPE,
-                f"`{call.function.name}` takes {takes.value}, not `{expression_text(arg)}`",
-                arg.span or call.span,
-            )
 
 
 def _is_stateful(expr: Expr) -> bool:

@@ -17,7 +17,6 @@ from narrows.logical.nodes import (
     Aggregation,
     DataSource,
     Decoded,
-    Distinct,
     Join,
     JoinKind,
     Limit,
@@ -150,7 +149,7 @@ def _two_streams(join: Join, plan: Node, span: Span | None) -> Problem | None:
             "declare `eventtime` and `watermark` for both streams, and compare the event times in"
             " ON: `AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 HOUR`",
         )
-    if any(isinstance(node, (Aggregation, Distinct)) for node in topological(plan)):
+    if any(node.folds for node in topological(plan)):
         if _has_window(plan):
             return None
         return _refused(
@@ -210,10 +209,7 @@ def _conjuncts(join: Join) -> list[Expr]:
 
 
 def _folds(node: Node) -> bool:
-    return any(
-        isinstance(below, (Aggregation, Distinct)) and is_stream(below)
-        for below in topological(node)
-    )
+    return any(below.folds and is_stream(below) for below in topological(node))
 
 
 def _has_window(plan: Node) -> bool:

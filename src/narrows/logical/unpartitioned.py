@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from narrows.expressions.function import WindowKind
 from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Node, StatefulFunction, Window
 from narrows.logical.walk import topological
@@ -17,14 +16,13 @@ def unpartitioned(plan: Node) -> Iterator[Notice]:
     nodes = topological(plan)
     calls = [call for node in nodes if isinstance(node, StatefulFunction) for call in node.calls]
     whole = [expression_text(call) for call in calls if not call.partition_by]
-    windows = [node for node in nodes if isinstance(node, Window)]
-    for node in windows:
-        match node.window.function.window_kind:
-            case WindowKind.STATE if not node.window.partition_by:
-                whole.append(expression_text(node.window))
-            case WindowKind.COUNT | WindowKind.SLIDING if not node.keys:
-                if not node.window.partition_by:
-                    yield _notice([expression_text(node.window)], "add a key to GROUP BY")
+    for node in nodes:
+        if not isinstance(node, Window) or not node.kind.cut_by_rows or node.cut_apart_by:
+            continue
+        if node.kind.keys_cut:
+            yield _notice([expression_text(node.window)], "add a key to GROUP BY")
+        else:
+            whole.append(expression_text(node.window))
     if whole:
         yield _notice(whole, "add `OVER (PARTITION BY ...)`")
 

@@ -13,19 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from narrows.expressions.nodes import Expr
-from narrows.logical.nodes import (
-    Aggregation,
-    DataSink,
-    Decoded,
-    Distinct,
-    Join,
-    Limit,
-    Node,
-    Sort,
-    StatefulFunction,
-    Tail,
-    Window,
-)
+from narrows.logical.nodes import Aggregation, DataSink, Decoded, Node, Tail, Window
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -36,9 +24,6 @@ from narrows.physical.nodes import (
 )
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Path
-
-_NEEDS_A_QUERY = (Aggregation, Distinct, Join, Limit, Sort, StatefulFunction, Window)
-"""What keeps something from one micro-batch to the next, or reads more than one source."""
 
 
 class Mode(Enum):
@@ -59,7 +44,7 @@ def execution_of(plan: Node) -> Execution:
     rows = rows_of(plan)
     sources = [node for node in topological(rows) if isinstance(node, Decoded)]
     shared = [node for node in sources if node.source.shared]
-    keeping = next((node for node in topological(rows) if isinstance(node, _NEEDS_A_QUERY)), None)
+    keeping = next((node for node in topological(rows) if node.keeps_state), None)
     if shared and len(sources) == 1 and keeping is None:
         name = shared[0].source.name
         how = "and its readers write" if plain_read(rows) else "and every entry stands by itself"

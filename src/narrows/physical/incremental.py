@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from narrows.expressions.function import WindowKind
 from narrows.expressions.nodes import Call
 from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Aggregation, Window
-
-CUT_BY_SPARK = frozenset({WindowKind.TUMBLING, WindowKind.HOPPING, WindowKind.SESSION})
-"""The windows that a row's time and key alone put it into; Spark has them."""
 
 
 def why_not_incremental(aggregation: Aggregation) -> str | None:
@@ -16,7 +12,7 @@ def why_not_incremental(aggregation: Aggregation) -> str | None:
     window = aggregation.child
     if not isinstance(window, Window):
         return "there is no window right below"
-    if window.window.function.window_kind not in CUT_BY_SPARK:
+    if window.kind.cut_by_rows:
         return f"`{window.window.function.name}` keeps its rows until it closes"
     for _, call in aggregation.calls:
         if isinstance(call, Call) and (call.distinct or not call.function.incremental):

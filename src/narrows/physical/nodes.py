@@ -207,6 +207,8 @@ class PhysicalStreamingAggregation(Aggregation):
     `bounds` are the columns that the window would have added; some of the keys refer to them.
     """
 
+    folds = False  # its rows come when their window has closed, and change no more
+
     window: Call
     bounds: Relation
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.expressions.nodes import Call, walk
-from narrows.logical.nodes import Node, StatefulFunction, Window
+from narrows.logical.nodes import Node
 from narrows.logical.walk import topological, transform_up
-from narrows.physical.incremental import CUT_BY_SPARK
 from narrows.physical.nodes import PhysicalDecoder, PhysicalSharedStream
 
 
@@ -33,14 +32,8 @@ def with_source_order(plan: Node) -> Node:
 
 def goes_by_order(node: Node) -> bool:
     """Does what the node gives depend on the order of the rows that it gets?"""
-    match node:
-        case StatefulFunction():
-            return True
-        case Window(window=call):
-            return call.function.window_kind not in CUT_BY_SPARK
-        case _:
-            return any(
-                isinstance(part, Call) and part.function.by_order
-                for expr in node.expressions
-                for part in walk(expr)
-            )
+    return node.remembers_rows or any(
+        isinstance(part, Call) and part.function.by_order
+        for expr in node.expressions
+        for part in walk(expr)
+    )

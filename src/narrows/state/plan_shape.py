@@ -14,20 +14,9 @@ from typing import Any
 
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Column, Expr
-from narrows.logical.nodes import (
-    Aggregation,
-    Decoded,
-    Distinct,
-    Join,
-    NamedExpr,
-    Node,
-    StatefulFunction,
-    Window,
-)
+from narrows.logical.nodes import Decoded, NamedExpr, Node
 from narrows.logical.walk import topological
 from narrows.sql.scope import Relation
-
-_STATEFUL = (Aggregation, Distinct, Join, StatefulFunction, Window)
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -50,7 +39,7 @@ def shape_of(plan: Node) -> Shape:
             ]
             text = f"{source.name} ({source.format}, {source.identity})"
             sources.append({"what": what, "text": text})
-        elif isinstance(node, _STATEFUL):
+        elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             text = f"{node.operator} {', '.join(parts)}".strip()
             state.append({"what": _Canonical(relations).node(node), "text": text})

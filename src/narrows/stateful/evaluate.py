@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from narrows.stateful.functions import RowFunction, State
+from narrows.stateful.functions.function import RowFunction, State
 from narrows.stateful.values import Value
 
 
@@ -34,7 +34,8 @@ def evaluate(
     for place, bound in enumerate(functions):
         function = bound.function
         state = function.start() if states is None else states[place]
-        args = list(zip(*(columns[arg] for arg in bound.args), strict=True))
+        given = [columns[arg] for arg in bound.args]
+        args = list(zip(*given, strict=True)) if given else [()] * rows
         passes = [True] * rows if bound.filter is None else columns[bound.filter]
         made: list[Value] = []
         for row, counts in zip(args, passes, strict=True):

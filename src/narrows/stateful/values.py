@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Value = Any
 """A value of a row: None, a scalar, or a nested value as Arrow gives it to Python."""
@@ -14,6 +17,7 @@ def same(left: Value, right: Value) -> bool:
         return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
+    left, right = _moment(left), _moment(right)
     return bool(left == right) or (_is_nan(left) and _is_nan(right))
 
 
@@ -21,7 +25,7 @@ def less(left: Value, right: Value) -> bool:
     """Is a value smaller than another, neither of them NULL?"""
     if _is_nan(left):
         return False
-    return True if _is_nan(right) else bool(left < right)
+    return True if _is_nan(right) else bool(_moment(left) < _moment(right))
 
 
 def order_key(place: Value) -> tuple[Any, ...]:
@@ -29,6 +33,14 @@ def order_key(place: Value) -> tuple[Any, ...]:
     if isinstance(place, dict):
         return tuple(order_key(part) for part in place.values())
     return (place is not None, place or 0)
+
+
+def _moment(value: Value) -> Value:
+    """A time as it is, whatever clock shows it: of one time zone, Python would compare what clocks
+    show, and they show an hour twice when summer ends."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value - _EPOCH
+    return value
 
 
 def _is_nan(value: Value) -> bool:

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from narrows.catalog.objects import Source
-from narrows.catalog.options import parse_duration
-from narrows.physical.window_spec import WindowSpec
+from narrows.stateful.windows.window import StreamWindow
 from narrows.worker.event_time import EventTime
 from narrows.worker.watermark import checkpoint_watermark
 
@@ -30,7 +28,7 @@ from narrows.worker.watermark import checkpoint_watermark
 class InputEnd:
     column: str
     """Holds the time in rows that say the end, and NULL in all others."""
-    window: WindowSpec
+    window: StreamWindow
     delay: int
     """How far the watermark stays behind what rows say, in milliseconds."""
     checkpoint: str
@@ -64,23 +62,6 @@ class InputEnd:
         if self.window.goes_by_time:
             return self.window.closing_time(max(newest, watermark + self.delay)) + self.delay
         return self.window.closing_time(watermark) + self.delay
-
-
-def input_end(
-    source: Source, relation: int, window: WindowSpec | None, checkpoint: str
-) -> InputEnd | None:
-    """How readers of a source say the end; None where nobody waits for it."""
-    if window is None or not checkpoint or not source.is_fed:
-        return None
-    delay = watermark_delay(source, window)
-    return InputEnd(f"end{relation}", replace(window, conditions=()), delay, checkpoint)
-
-
-def watermark_delay(source: Source, window: WindowSpec) -> int:
-    """How far the watermark of rows that go into a window stays behind them, in milliseconds."""
-    if not window.goes_by_time:
-        return 1
-    return 0 if source.eventtime is None else parse_duration(source.watermark) or 0
 
 
 def _newest(times: pa.Array, unit: str | None) -> int:

@@ -14,10 +14,10 @@ from narrows.connectors.base import SourceDeclaration
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import Predicate
 from narrows.worker.event_time import EventTime
+from narrows.worker.input_end import InputEnd
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
     from narrows.sql.statements import OptionValue
-    from narrows.worker.input_end import InputEnd
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""

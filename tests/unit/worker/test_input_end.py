@@ -9,8 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from narrows.expressions.function import WindowKind
-from narrows.physical.window_spec import WindowSpec
+from narrows.stateful.windows import (
+    CountWindow,
+    HoppingWindow,
+    SessionWindow,
+    SlidingWindow,
+    TumblingWindow,
+)
+from narrows.stateful.windows.window import StreamWindow
 from narrows.worker.event_time import EventTime
 from narrows.worker.input_end import InputEnd
 
@@ -39,37 +45,35 @@ def _said(
 
 
 @pytest.mark.parametrize(
-    ("kind", "lengths", "closes"),
+    ("window", "closes"),
     [
-        (WindowKind.TUMBLING, (10_000,), 30_000),
-        (WindowKind.HOPPING, (10_000, 5_000), 30_000),
-        (WindowKind.SESSION, (4_000,), 27_001),
-        (WindowKind.SLIDING, (9_000, 2_000), 25_001),
-        (WindowKind.SLIDING, (9_000,), 23_001),
+        (TumblingWindow(10_000), 30_000),
+        (HoppingWindow(10_000, 5_000), 30_000),
+        (SessionWindow(4_000), 27_001),
+        (SlidingWindow(9_000, 2_000), 25_001),
+        (SlidingWindow(9_000), 23_001),
     ],
 )
-def test_windows_that_go_by_time(
-    kind: WindowKind, lengths: tuple[int, ...], closes: int, tmp_path: Path
-) -> None:
-    end = InputEnd("end0", WindowSpec(kind, lengths), 5_000, str(tmp_path))
+def test_windows_that_go_by_time(window: StreamWindow, closes: int, tmp_path: Path) -> None:
+    end = InputEnd("end0", window, 5_000, str(tmp_path))
     assert _said(end, _batches([1, 23], [7]), "s") == [None, None, None, closes + 5_000]
 
 
 def test_an_earlier_batch_had_the_newest_row(tmp_path: Path) -> None:
     checkpoint = _committed(tmp_path, 70_000)
-    end = InputEnd("end0", WindowSpec(WindowKind.TUMBLING, (10_000,)), 5_000, str(checkpoint))
+    end = InputEnd("end0", TumblingWindow(10_000), 5_000, str(checkpoint))
     assert _said(end, _batches([23_000]), "ms") == [None, 80_000 + 5_000]
     assert _said(end, _batches([91_000_000]), "us") == [None, 100_000 + 5_000]
 
 
 def test_windows_that_rows_cut_only_need_the_next_moment(tmp_path: Path) -> None:
     checkpoint = _committed(tmp_path, 7)
-    end = InputEnd("end0", WindowSpec(WindowKind.COUNT, (3,)), 1, str(checkpoint))
+    end = InputEnd("end0", CountWindow(3), 1, str(checkpoint))
     assert _said(end, _batches([23_000]), "ms") == [None, 8 + 1]
 
 
 def test_a_task_without_rows_says_it_too_and_other_turns_say_nothing(tmp_path: Path) -> None:
-    end = InputEnd("end0", WindowSpec(WindowKind.TUMBLING, (10,)), 0, str(tmp_path))
+    end = InputEnd("end0", TumblingWindow(10), 0, str(tmp_path))
     assert _said(end, [], "ms") == [10]
     assert _said(end, _batches([1, 2]), "ms", is_last=False) == [None, None]
     assert _said(end, [], "ms", is_last=False) == []

@@ -88,7 +88,7 @@ def _push(node: Node) -> Node | None:
             return into_join(conjuncts, join)
         case Aggregation() as aggregation:
             return _below_aggregation(conjuncts, aggregation)
-        case Window(window=call) as window if call.function.cuts_by_time:
+        case Window() as window if window.kind.row_time_decides:
             return _below(conjuncts, window, _ids(window.child))
         case Generate() as generate:
             return _below(conjuncts, generate, _ids(generate.child))
@@ -137,7 +137,7 @@ def _below_aggregation(conjuncts: Sequence[Expr], aggregation: Aggregation) -> N
     if isinstance(window, Window):
         # What cannot pass the window stays above: between the window and its aggregation there is
         # nothing to be gained, and the two could no longer become one.
-        below = _ids(window.child) if window.window.function.cuts_by_time else ()
+        below = _ids(window.child) if window.kind.row_time_decides else ()
         meaning = {key: expr for key, expr in meaning.items() if _uses_only(expr, below)}
     return _substituted(conjuncts, aggregation, meaning)
 

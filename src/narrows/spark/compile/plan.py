@@ -59,6 +59,7 @@ from narrows.spark.sql.frame import (
 from narrows.spark.sql.rows import Rows, SqlText, Views, select
 from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
 from narrows.spark.windows.event_time import RunTime
+from narrows.spark.windows.input_end import input_end
 from narrows.spark.windows.row_functions import remember_rows
 from narrows.spark.windows.windows import (
     aggregate_windows,
@@ -68,7 +69,6 @@ from narrows.spark.windows.windows import (
     windows_above,
     with_time,
 )
-from narrows.worker.input_end import input_end
 from narrows.worker.read_spec import ReadSpec
 
 _JOINS = {

@@ -1,4 +1,4 @@
-"""Our types as Spark's."""
+"""Our types as Spark's, and the other way round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from narrows.schema import (
     Array,
     DataType,
     Decimal,
+    Field,
     Map,
+    Scalar,
     Struct,
 )
 
@@ -56,6 +58,24 @@ def spark_type(dtype: DataType) -> T.DataType:
             if found is None:
                 raise InternalError(f"no Spark type for {dtype}")
             return found
+
+
+_OURS = {spark: ours for ours, spark in _SCALARS.items()}
+
+
+def our_type(dtype: T.DataType) -> DataType:
+    """A type of Spark's as ours. One that we do not have is known by its name."""
+    match dtype:
+        case T.DecimalType():
+            return Decimal(dtype.precision, dtype.scale)
+        case T.StructType():
+            return Struct(tuple(Field(part.name, our_type(part.dataType)) for part in dtype))
+        case T.ArrayType():
+            return Array(our_type(dtype.elementType))
+        case T.MapType():
+            return Map(our_type(dtype.keyType), our_type(dtype.valueType))
+        case _:
+            return _OURS.get(dtype) or Scalar(dtype.simpleString().upper())
 
 
 def spark_struct(fields: Iterable[tuple[str, DataType]]) -> T.StructType:

@@ -16,11 +16,11 @@ from narrows.connectors.target import SinkTarget, WriteSpec
 from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
 from narrows.files.names import file_name
-from narrows.logical.nodes import Aggregation, DataSink, Decoded, Distinct
+from narrows.logical.nodes import DataSink, Decoded
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.execution import rows_of
-from narrows.physical.nodes import PhysicalBatch, PhysicalReader, PhysicalStreamingAggregation
+from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, Place
 from narrows.spark.read.reader import read_spec
@@ -237,10 +237,6 @@ class PipelineQuery:
     def _output_mode(self) -> str:
         """An aggregate of a stream without window never ends, so what changed is written after
         every batch."""
-        endless = any(
-            isinstance(node, (Aggregation, Distinct))
-            and not isinstance(node, PhysicalStreamingAggregation)
-            and is_stream(node)
-            for node in topological(self.plan.physical)
-        )
+        nodes = topological(self.plan.physical)
+        endless = any(node.folds and is_stream(node) for node in nodes)
         return "update" if endless else "append"

@@ -7,23 +7,13 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from narrows.logical.nodes import Node, StatefulFunction, Window
+from narrows.logical.nodes import Node
 from narrows.logical.walk import topological
-from narrows.physical.incremental import CUT_BY_SPARK
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _BATCHES_WITHOUT_ROWS = "spark.sql.streaming.noDataMicroBatches.enabled"
-
-
-def remembers_rows(plan: Node) -> bool:
-    """Does the plan need `transformWithState`?"""
-    return any(
-        isinstance(node, StatefulFunction)
-        or (isinstance(node, Window) and node.window.function.window_kind not in CUT_BY_SPARK)
-        for node in topological(plan)
-    )
 
 
 @contextmanager
@@ -35,7 +25,7 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
     this one need not go through its state once more for those that are over.
     """
     wanted = {_BATCHES_WITHOUT_ROWS: "false" if closes_later else "true"}
-    if remembers_rows(plan):  # that takes RocksDB
+    if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
         wanted[_PROVIDER] = _ROCKSDB
     before = {key: str(spark.conf.get(key)) for key in wanted}
     for key, value in wanted.items():

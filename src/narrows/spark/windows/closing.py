@@ -17,8 +17,8 @@ from pathlib import Path
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological
 from narrows.spark.windows.event_time import RunTime
+from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.windows.windows import windows_of
-from narrows.worker.input_end import watermark_delay
 from narrows.worker.watermark import checkpoint_watermark
 
 
@@ -35,13 +35,13 @@ def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
     """The run in which all open windows close."""
     now = run_time(checkpoint, clock)
     ends = []
-    for node, spec in windows_of(plan).items():
+    for node, window in windows_of(plan).items():
         newest = now.watermark
-        if spec.goes_by_time:
+        if window.goes_by_time:
             # The watermark is at most so far behind the newest row.
             sources = (below.source for below in topological(node) if isinstance(below, Decoded))
-            newest += max((watermark_delay(source, spec) for source in sources), default=0)
-        ends.append(spec.closing_time(newest))
+            newest += max((watermark_delay(source, window) for source in sources), default=0)
+        ends.append(window.closing_time(newest))
     return replace(now, closes=max(ends))
 
 

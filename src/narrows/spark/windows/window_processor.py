@@ -20,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from narrows.stateful.values import order_key
-from narrows.stateful.windows import Closed, Open, RowWindow, WindowRow
+from narrows.stateful.windows.window import Closed, Open, RowWindow, WindowRow
 
 TIME = "row_time"
 BOUNDS = ("start", "end", "number")
@@ -33,13 +33,13 @@ class RowShape:
 
     kept: tuple[str, ...]
     order: str
-    conditions: tuple[str, ...]
+    args: tuple[str, ...]
 
     def window_row(self, row: Any) -> WindowRow:
         return WindowRow(
             row[TIME],
             order_key(row[self.order]),
-            tuple(row[name] for name in self.conditions),
+            tuple(row[name] for name in self.args),
             tuple(row[name] for name in self.kept),
         )
 
@@ -102,7 +102,7 @@ class WindowProcessor(StatefulProcessor):
         return self._window.advance(state, now * 1_000)
 
     def _remember(self, state: Open) -> None:
-        if not state[-1]:  # no row is kept
+        if self._window.is_empty(state):
             self._state.clear()
             return
         due = self._window.due(state)

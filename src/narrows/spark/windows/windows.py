@@ -1,8 +1,9 @@
 """Windows on Spark: where a stream's time comes from, and how windows are cut.
 
-Tumbling, hopping and session windows are Spark's own. With their aggregation they are one operator
-(`aggregate_windows`); without, the window collects its rows and gives them when it closes
-(`cut_windows`). Windows that the rows themselves cut are in `row_windows.py`.
+How a kind of window is cut it says itself, and there is one path for each way. Where one of Spark's
+own functions does it, a window and its aggregation are one operator (`aggregate_windows`), or the
+window collects its rows and gives them when it closes (`cut_windows`). Windows that the rows
+themselves cut are in `row_windows.py`.
 """
 
 from __future__ import annotations
@@ -13,37 +14,36 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.options import parse_duration
-from narrows.errors import Code, fail
-from narrows.expressions.function import WindowKind
+from narrows.errors import Code, InternalError, fail
 from narrows.expressions.nodes import Column, ColumnId, Expr
 from narrows.logical.nodes import Decoded, Join, JoinKind, Node, Window
 from narrows.logical.walk import topological
-from narrows.physical.incremental import CUT_BY_SPARK
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.physical.source_order import goes_by_order
-from narrows.physical.window_spec import WindowSpec, window_spec
+from narrows.physical.stateful_calls import window_call
 from narrows.schema import TIMESTAMP
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.sql_text import Typed, quote
 from narrows.spark.windows.clock import ClockSpec
 from narrows.spark.windows.event_time import RunTime, clock_mark, stamped, watermarked, with_clock
 from narrows.spark.windows.row_windows import cut_by_rows
+from narrows.stateful.windows.window import RowWindow, SparkWindow, StreamWindow
 from narrows.worker.input_end import InputEnd
 
 _CUT, _ROWS, _WHOLE = "cut", "rows", "whole_stream"
 
 
-def windows_of(plan: Node) -> dict[Node, WindowSpec]:
+def windows_of(plan: Node) -> dict[Node, StreamWindow]:
     """The nodes of a plan that cut a stream."""
     nodes = (n for n in topological(plan) if isinstance(n, (Window, PhysicalStreamingAggregation)))
-    return {node: window_spec(node.window) for node in nodes}
+    return {node: window_call(node.window).evaluator for node in nodes}
 
 
-def windows_above(plan: Node) -> dict[Node, WindowSpec]:
+def windows_above(plan: Node) -> dict[Node, StreamWindow]:
     """The window that the rows of each node go into."""
     return {
-        below: spec
-        for node, spec in windows_of(plan).items()
+        below: window
+        for node, window in windows_of(plan).items()
         for below in topological(node)
         if below is not node
     }
@@ -59,7 +59,7 @@ def hidden_below(plan: Node) -> set[Node]:
 
 
 def with_time(
-    frame: Frame, node: Decoded, window: WindowSpec | None, time: RunTime, end: InputEnd | None
+    frame: Frame, node: Decoded, window: StreamWindow | None, time: RunTime, end: InputEnd | None
 ) -> Frame:
     """The rows of a source with their time, and in a stream with the watermark that follows it."""
     said = None if end is None else end.column
@@ -121,7 +121,9 @@ def ordered_pairs(joined: Frame, left: Frame, right: Frame, node: Join) -> Frame
 
 def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame:
     """A window and its aggregation in one."""
-    spec, relation = window_spec(node.window), node.relation.id
+    window, relation = window_call(node.window).evaluator, node.relation.id
+    if not isinstance(window, SparkWindow):
+        raise InternalError(f"a {window.name} keeps its rows until it closes")
     named = [
         (expr, column_name(relation, ordinal))
         for ordinal, (_, expr) in enumerate((*node.keys, *node.calls))
@@ -130,7 +132,7 @@ def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame
     bounds = {name: _bound(expr, node.bounds.id) for expr, name in keys}
     group = [_key(frame, expr, name) for expr, name in keys if bounds[name] is None]
     folded = [F.expr(frame.sql.text(expr)).alias(name) for expr, name in calls]
-    data = frame.data.groupBy(*_grouping(frame, spec, group)).agg(*folded)
+    data = frame.data.groupBy(*_grouping(frame, window, group)).agg(*folded)
     for name, bound in bounds.items():
         if bound is not None:
             data = data.withColumn(name, F.col(f"{_CUT}.{bound}"))
@@ -143,32 +145,26 @@ def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame
 
 def cut_windows(frame: Frame, node: Window, time: RunTime) -> Frame:
     """A window that keeps its rows, and gives them with its bounds when it closes."""
-    spec = window_spec(node.window)
-    if spec.kind not in CUT_BY_SPARK:
-        return cut_by_rows(frame, node, spec, time)
+    window, args = window_call(node.window)
+    if isinstance(window, RowWindow):
+        return cut_by_rows(frame, node, window, args, time)
+    assert isinstance(window, SparkWindow)
     kept = [name for name in frame.data.columns if name != clock_mark()]
     group = [_key(frame, expr, f"key{place}") for place, expr in enumerate(node.keys)]
     rows = F.collect_list(F.struct(*kept)).alias(_ROWS)
-    collected = frame.data.groupBy(*_grouping(frame, spec, group)).agg(rows)
+    collected = frame.data.groupBy(*_grouping(frame, window, group)).agg(rows)
     names = [column_name(node.relation.id, ordinal) for ordinal in range(2)]
     start, end = F.col(f"{_CUT}.start").alias(names[0]), F.col(f"{_CUT}.end").alias(names[1])
     data = collected.select(start, end, F.inline(_ROWS))
     return replace(frame.with_made(data, node.relation), clock=None)
 
 
-def _grouping(frame: Frame, spec: WindowSpec, keys: list[SparkColumn]) -> list[SparkColumn]:
-    if spec.kind is WindowKind.SESSION and not keys and frame.data.isStreaming:
-        # Spark has no sessions of a whole stream, so there is a key: false in every row, which no
-        # optimizer knows.
+def _grouping(frame: Frame, window: SparkWindow, keys: list[SparkColumn]) -> list[SparkColumn]:
+    if window.needs_key and not keys and frame.data.isStreaming:
+        # Spark has no such windows of a whole stream, so there is a key: false in every row, which
+        # no optimizer knows.
         keys = [F.expr("spark_partition_id() < 0").alias(_WHOLE)]
-    return [_cut(str(frame.stamp), spec).alias(_CUT), *keys]
-
-
-def _cut(stamp: str, spec: WindowSpec) -> SparkColumn:
-    lengths = [f"{length} milliseconds" for length in spec.lengths]
-    if spec.kind is WindowKind.SESSION:
-        return F.session_window(stamp, *lengths)
-    return F.window(stamp, *lengths)
+    return [F.expr(window.spark_call(quote(str(frame.stamp)))).alias(_CUT), *keys]
 
 
 def _key(frame: Frame, expr: Expr, name: str) -> SparkColumn:

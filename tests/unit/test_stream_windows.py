@@ -7,7 +7,9 @@ import pytest
 from narrows import Catalog, plan
 from narrows.logical.nodes import Window
 from narrows.logical.walk import topological
-from narrows.physical.window_spec import WindowSpec, window_spec
+from narrows.physical.stateful_calls import window_call
+from narrows.stateful.windows import TumblingWindow
+from narrows.stateful.windows.window import StreamWindow
 
 CATALOG = Catalog()
 CATALOG.execute(
@@ -15,10 +17,10 @@ CATALOG.execute(
 )
 
 
-def spec(window: str) -> WindowSpec:
+def called(window: str) -> StreamWindow:
     planned = plan(f"SELECT count(*) FROM s GROUP BY {window}", CATALOG)
     (found,) = [node for node in topological(planned.logical) if isinstance(node, Window)]
-    return window_spec(found.window)
+    return window_call(found.window).evaluator
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ def spec(window: str) -> WindowSpec:
     ],
 )
 def test_closing_time(window: str, newest: int, over: int) -> None:
-    assert spec(window).closing_time(newest) == over
+    assert called(window).closing_time(newest) == over
 
 
 @pytest.mark.parametrize(
@@ -47,10 +49,12 @@ def test_closing_time(window: str, newest: int, over: int) -> None:
     ],
 )
 def test_period(window: str, period: int) -> None:
-    assert spec(window).period == period
+    assert called(window).period == period
 
 
-def test_units() -> None:
-    lengths = [spec(f"tumblingwindow('{unit}', 2)").lengths for unit in ("ms", "ss", "mi", "hh")]
-    assert lengths == [(2,), (2_000,), (120_000,), (7_200_000,)]
-    assert spec("tumblingwindow('dd', 1)").lengths == (86_400_000,)
+@pytest.mark.parametrize(
+    ("unit", "length"),
+    [("ms", 1), ("ss", 1_000), ("mi", 60_000), ("hh", 3_600_000), ("dd", 86_400_000)],
+)
+def test_units(unit: str, length: int) -> None:
+    assert called(f"tumblingwindow('{unit}', 2)") == TumblingWindow(2 * length)

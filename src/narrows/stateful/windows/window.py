@@ -1,0 +1,114 @@
+"""What a kind of stream window is: the base of all of them.
+
+There are two ways to cut a stream. Where Spark has such windows itself, a kind only says which of
+its functions it is (`SparkWindow`). All others are cut by the rows, here (`RowWindow`): in a stream
+batch by batch, in a query all at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from narrows.stateful.arguments import Declared
+from narrows.stateful.values import Value
+
+
+class StreamWindow(Declared, ABC):
+    """Lengths, and the times asked for here, are milliseconds."""
+
+    cut_by_rows: ClassVar[bool]
+    """Do rows cut it, in their order, or does Spark?"""
+    goes_by_time: ClassVar[bool]
+    """Does it close as time goes by? Otherwise it closes with a row, or at the end of the input."""
+    row_time_decides: ClassVar[bool] = False
+    """Does a row's own time alone put it into its windows? Then rows that a later filter drops can
+    be dropped before they reach the window."""
+    keys_cut: ClassVar[bool] = True
+    """Has each key of GROUP BY windows of its own? Otherwise only `OVER (PARTITION BY ...)` does
+    that, and keys group the rows of a window."""
+
+    @property
+    def period(self) -> int:
+        """How often, in quiet times, somebody has to look whether a window is over."""
+        return 1_000
+
+    def closing_time(self, newest: int) -> int:
+        """The time at which all windows are over, when no row is newer than `newest`.
+
+        Rows may be newer by less than a millisecond, so windows that end with a row get one more.
+        """
+        return newest + 1
+
+
+class SparkWindow(StreamWindow):
+    """Cut by one of Spark's own functions, so that it can keep sums and counts instead of rows."""
+
+    cut_by_rows = False
+    goes_by_time = True
+    needs_key: ClassVar[bool] = False
+    """Whether Spark, in a stream, has it only beside a key."""
+
+    @abstractmethod
+    def spark_call(self, time: str) -> str:
+        """Spark's function as SQL; `time` is the text of the column that rows have their time in.
+        It gives a struct of `start` and `end`."""
+
+
+class WindowRow(NamedTuple):
+    """A row of the stream: its time in microseconds, its place in the source, what the arguments of
+    the window are for it, itself."""
+
+    time: int
+    place: tuple[Any, ...]
+    args: tuple[Value, ...]
+    values: tuple[Value, ...]
+
+
+class Closed(NamedTuple):
+    """A window that closed. Its number is unique among the windows of its key; times are
+    microseconds."""
+
+    number: int
+    start: int
+    end: int
+    rows: Sequence[WindowRow]
+
+
+Open = Any
+"""What a key's open windows hold: plain data, for it goes into a checkpoint (`stored.py`). Rows in
+it come back as plain tuples."""
+
+
+class RowWindow(StreamWindow):
+    """Cut by rows: takes what is open and the new rows of its key, in the order of the source, to
+    what is open afterwards and the windows that closed. Times are microseconds."""
+
+    cut_by_rows = True
+
+    @abstractmethod
+    def start(self) -> Open: ...
+
+    @abstractmethod
+    def step(self, state: Open, rows: Sequence[WindowRow]) -> tuple[Open, list[Closed]]:
+        """New rows, in the order of the source."""
+
+    @abstractmethod
+    def advance(self, state: Open, until: int | None) -> tuple[Open, list[Closed]]:
+        """The time moves on: no row before `until` will come. None: no row will come at all."""
+
+    @abstractmethod
+    def due(self, state: Open) -> int | None:
+        """The next time at which something closes without another row; None for never."""
+
+    @abstractmethod
+    def is_empty(self, state: Open) -> bool:
+        """Is nothing open that another row, or the end of the input, could close?"""
+
+
+def run_to_end(window: RowWindow, rows: Iterable[WindowRow]) -> list[Closed]:
+    """All windows of a key whose rows are all there."""
+    state, closed = window.step(window.start(), list(rows))
+    _, rest = window.advance(state, None)
+    return [*closed, *rest]
