@@ -15,15 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from narrows.catalog.declared import ConnectorSpec, FormatSpec
-from narrows.catalog.options import (
-    DEFAULT_FORMAT,
-    SINK_OPTIONS,
-    STREAM_OPTIONS,
-    TABLE_OPTIONS,
-    OptionSpec,
-)
-from narrows.catalog.registry import CONNECTORS, FORMATS
+from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
+from narrows.plugins.declared import ConnectorSpec, FormatSpec
+from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
+from narrows.plugins.registry import CONNECTORS, FORMATS
 
 DOCS = Path(__file__).parents[1] / "docs"
 _REGION = re.compile(r"(<!-- options: (.*?) -->\n).*?(<!-- /options -->)", re.DOTALL)

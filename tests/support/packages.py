@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from narrows.catalog.registry import CONNECTORS, FORMATS
+from narrows.plugins.registry import CONNECTORS, FORMATS
 
 EntryPoints = Mapping[str, Mapping[str, str]]
 """By group and name: `module:attribute`."""

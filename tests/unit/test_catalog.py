@@ -9,8 +9,8 @@ import pytest
 import narrows
 from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
-from narrows.catalog.options import parse_duration
 from narrows.errors import Code, NarrowsError
+from narrows.plugins.options import parse_duration
 from narrows.schema import (
     BIGINT,
     BINARY,

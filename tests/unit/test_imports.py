@@ -1,4 +1,4 @@
-"""Spark stays at the edge: planning must not wait for it, nor need it."""
+"""Rooms know only those before them; Spark stays at the edge; workers load no planner."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ EDGE = ("spark", "cli", "bench")
 """The folders below the package that may import pyspark."""
 HEAVY = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "simdjson")
 """What importing Narrows and planning must not load."""
+
+PLANNER = ("sql", "catalog", "logical", "optimizer", "physical", "explain", "planner")
+"""Rooms that workers do without."""
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -57,6 +60,77 @@ def _run(code: str, **environment: str) -> str:
     return answer.stdout
 
 
+LAYERS = (
+    # What everything is said in.
+    ("errors", "schema", "notices"),
+    ("demand",),
+    ("demand_json", "demand_text"),
+    ("projection", "files"),
+    ("plugins", "stateful"),
+    ("expressions",),
+    ("functions",),
+    # From text to plan.
+    ("sql",),
+    ("catalog",),
+    ("logical",),
+    ("optimizer",),
+    ("physical",),
+    ("explain",),
+    ("planner",),
+    # From payload to row and back.
+    ("arrow",),
+    ("formats",),
+    ("connectors",),
+    ("worker",),
+    ("shared",),
+    ("state",),
+    # On Spark.
+    ("spark.sql",),
+    ("spark.read",),
+    ("spark.windows",),
+    ("spark.compile",),
+    ("spark.write",),
+    ("spark.streaming",),
+    ("spark.shared",),
+    ("spark.run",),
+    ("spark.session",),
+    # Doors.
+    ("cli",),
+    ("__init__", "__main__"),
+)
+"""The rooms in their order: each may import only itself and what stands before it, also where it
+imports for types or late. Rooms of one line do not know each other."""
+
+
+def _room(module: str) -> str:
+    """`spark.read.table` belongs to `spark.read`, `formats.json.decoder` to `formats`."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "spark" and len(parts) > 1 else parts[0]
+
+
+def test_each_room_knows_only_those_before_it() -> None:
+    level = {room: place for place, rooms in enumerate(LAYERS) for room in rooms}
+    wrong = []
+    for path in FILES:
+        inside = path.relative_to(PACKAGE).with_suffix("")
+        parts = (
+            inside.parts[:-1]
+            if inside.name == "__init__" and len(inside.parts) > 1
+            else inside.parts
+        )
+        here = _room(".".join(parts))
+        if here == "spark":
+            continue  # the room of rooms says nothing
+        assert here in level, f"{path} is in no layer: put its room into the list"
+        for name in _imports(path):
+            there = _room(name.removeprefix("narrows."))
+            if not name.startswith("narrows.") or there == here:
+                continue
+            if level[there] >= level[here]:
+                wrong.append(f"{inside} imports {name}")
+    assert wrong == []
+
+
 @pytest.mark.parametrize(
     "path", [p for p in FILES if not _is_edge(p)], ids=lambda p: str(p.relative_to(PACKAGE))
 )
@@ -64,17 +138,16 @@ def test_pyspark_is_imported_at_the_edge_only(path: Path) -> None:
     assert [name for name in _imports(path) if _top(name) in ("pyspark", "py4j")] == []
 
 
-def test_the_core_does_not_know_the_edge() -> None:
-    """Only the package itself does: it hands out `connect`, and `python -m narrows` is the CLI."""
-    doors = (PACKAGE / "__init__.py", PACKAGE / "__main__.py")
-    inner = [path for path in FILES if not _is_edge(path) and path not in doors]
-    found = {
-        str(path.relative_to(PACKAGE)): name
-        for path in inner
-        for name in _imports(path)
-        if name.startswith(("narrows.spark", "narrows.cli"))
-    }
-    assert found == {}
+def test_workers_load_neither_spark_nor_the_planner() -> None:
+    """Every micro-batch starts some of them."""
+    modules = [
+        ".".join(("narrows", *path.relative_to(PACKAGE).with_suffix("").parts))
+        for path in FILES
+        if path.relative_to(PACKAGE).parts[0] == "worker" and path.name != "__init__.py"
+    ]
+    unwanted = ("pyspark", "sqlglot", *(f"narrows.{name}" for name in PLANNER))
+    code = f"import sys, {', '.join(modules)}; print([n for n in {unwanted} if n in sys.modules])"
+    assert _run(code).strip() == "[]"
 
 
 def test_importing_and_planning_load_nothing_heavy() -> None:

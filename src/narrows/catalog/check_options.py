@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from narrows.catalog.declared import NO_FORMAT, ConnectorSpec, FormatSpec
-from narrows.catalog.options import CONNECTOR, DEFAULT_FORMAT, FORMAT, OptionSpec
-from narrows.catalog.registry import CONNECTORS, FORMATS, Registry, T
+from narrows.catalog.options import CONNECTOR, FORMAT
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.plugins.declared import NO_FORMAT, ConnectorSpec, FormatSpec
+from narrows.plugins.options import DEFAULT_FORMAT, Option, Options, OptionSpec, OptionValue
+from narrows.plugins.registry import CONNECTORS, FORMATS, Registry, T
 from narrows.sql.scope import Name
-from narrows.sql.statements import Option, Options, OptionValue
 
 
 @dataclass(frozen=True)

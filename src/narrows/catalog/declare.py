@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from narrows.catalog.check_options import check_options
-from narrows.catalog.declared import ConnectorSpec
 from narrows.catalog.objects import Sink, Source
 from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
 from narrows.errors import Code, did_you_mean, fail
+from narrows.plugins.declared import ConnectorSpec
+from narrows.plugins.options import Options
 from narrows.schema import BIGINT, TIMESTAMP, Struct
 from narrows.sql.scope import Name
-from narrows.sql.statements import CreateSink, CreateSource, ObjectKind, Options
+from narrows.sql.statements import CreateSink, CreateSource, ObjectKind
 
 
 def declared_source(statement: CreateSource, connector: ConnectorSpec | None = None) -> Source:

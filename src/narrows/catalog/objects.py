@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from narrows.catalog.options import DEFAULT_FORMAT
-from narrows.catalog.registry import CONNECTORS
 from narrows.catalog.statistics import TableStatistics
+from narrows.plugins.options import DEFAULT_FORMAT, OptionValue
+from narrows.plugins.registry import CONNECTORS
 from narrows.schema import TIMESTAMP, Struct
-from narrows.sql.statements import ObjectKind, OptionValue, Query
+from narrows.sql.statements import ObjectKind, Query
 
 
 @dataclass(frozen=True)

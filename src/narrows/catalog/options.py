@@ -1,52 +1,11 @@
-"""What an option of a WITH clause is, and those that all sources or all sinks have.
+"""The options that all sources, or all sinks, have.
 
-Every connector and every format declares its own besides (`declared.py`).
+Every connector and every format declares its own besides (`plugins/declared.py`).
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
-from narrows.errors import Code, NarrowsError, did_you_mean, fail
-from narrows.sql.statements import Option, OptionValue
-
-
-@dataclass(frozen=True)
-class OptionSpec:
-    """A declared option: what values it takes, and what holds when it is not given."""
-
-    name: str
-    doc: str
-    type: type[str] | type[int] | type[bool] = str
-    default: OptionValue | None = None
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    duration: bool = False
-    least: int | None = None
-
-    def check(self, option: Option) -> OptionValue:
-        value = option.value
-        if type(value) is not self.type:
-            raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
-        if self.choices and value not in self.choices:
-            hint = did_you_mean(str(value), self.choices)
-            raise self._invalid(option, f"is one of {', '.join(self.choices)}", hint)
-        if self.least is not None and isinstance(value, int) and value < self.least:
-            raise self._invalid(option, f"is at least {self.least}")
-        if self.duration and parse_duration(str(value)) is None:
-            raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
-        return value
-
-    def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
-        message = f"option `{self.name}` {rule}, not `{option.value}`"
-        return fail(Code.INVALID_OPTION, message, option.value_span, hint)
-
-
-_TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}
-
-
-DEFAULT_FORMAT = "json"
+from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
 
 FORMAT = OptionSpec("format", "how a payload is written", default=DEFAULT_FORMAT)
 CONNECTOR = OptionSpec("connector", "where payloads come from or go to", required=True)
@@ -80,29 +39,3 @@ STREAM_OPTIONS: tuple[OptionSpec, ...] = (
 )
 
 SINK_OPTIONS: tuple[OptionSpec, ...] = (CONNECTOR, OptionSpec("format", FORMAT.doc))
-
-
-_DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
-_UNITS = {
-    "ms": 1,
-    "millisecond": 1,
-    "s": 1000,
-    "sec": 1000,
-    "second": 1000,
-    "min": 60_000,
-    "minute": 60_000,
-    "h": 3_600_000,
-    "hour": 3_600_000,
-    "d": 86_400_000,
-    "day": 86_400_000,
-}
-
-
-def parse_duration(text: str) -> int | None:
-    """Milliseconds of `5 seconds`, `500 ms`, `1 hour`; None when the text is no duration."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        return None
-    unit = match[2].lower()
-    factor = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s"))
-    return int(match[1]) * factor if factor is not None else None

@@ -3,7 +3,6 @@
 What a connector of your own needs is here; see docs/connectors.md.
 """
 
-from narrows.catalog.options import OptionSpec
 from narrows.connectors.base import (
     Connector,
     Decoding,
@@ -20,6 +19,7 @@ from narrows.connectors.base import (
 )
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.target import SinkTarget
+from narrows.plugins.options import OptionSpec
 
 __all__ = [
     "Connector",

@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, Protocol, runtime_checkable
 
-from narrows.catalog.declared import ConnectorSpec
-from narrows.catalog.registry import CONNECTORS
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.target import SinkTarget
 from narrows.errors import Code, InternalError, NarrowsError, Problem, fail
 from narrows.formats.base import Format
 from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
+from narrows.plugins.declared import ConnectorSpec
+from narrows.plugins.registry import CONNECTORS
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import Predicate
 

@@ -25,6 +25,12 @@ def explain_dict(plan: Plan, mode: ExplainMode) -> dict[str, Any]:
         parts["logical"] = node_dict(number(plan.logical))
     if mode is not ExplainMode.LOGICAL:
         parts["physical"] = node_dict(number(plan.physical))
+        if plan.execution is not None:
+            parts["execution"] = {
+                "mode": plan.execution.mode.value,
+                "reason": plan.execution.reason,
+                "guarantees": plan.guarantees,
+            }
     if mode is ExplainMode.VERBOSE:
         parts["bound"] = node_dict(number(plan.bound))
         parts["rules"] = [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from narrows.catalog.registry import FORMATS
 from narrows.explain.plan import Plan
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalDecoder
+from narrows.plugins.registry import FORMATS
 
 
 def kernels_of(plan: Plan) -> dict[str, str]:

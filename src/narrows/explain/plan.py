@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from narrows.logical.nodes import Node
+from narrows.catalog.objects import Sink
+from narrows.logical.nodes import DataSink, Node
+from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.optimizer.rules.projection_pushdown import Decision, decisions, without_dead_columns
 from narrows.optimizer.runner import RuleRun
+from narrows.physical.execution import Execution, execution_of
+from narrows.plugins.registry import CONNECTORS
 from narrows.sql.parse import deep_recursion
 from narrows.sql.statements import ExplainMode
 
@@ -32,6 +36,20 @@ class Plan:
                 return list(decisions(without_dead_columns(before)))
             before = run.plan or before
         return []
+
+    @property
+    def execution(self) -> Execution | None:
+        """How it runs, if it is a pipeline: one that has sinks."""
+        return execution_of(self.physical) if self._sinks else None
+
+    @property
+    def guarantees(self) -> dict[str, str]:
+        """What each sink promises of every row, whatever is killed."""
+        return {s.name: CONNECTORS.find(s.connector).guarantee for s in self._sinks}
+
+    @property
+    def _sinks(self) -> list[Sink]:
+        return [node.sink for node in topological(self.physical) if isinstance(node, DataSink)]
 
     def explain(self, mode: ExplainMode | str = ExplainMode.DEFAULT, format: str = "text") -> str:
         """The plan as text, JSON or a Mermaid graph. Modes: default, logical, physical, verbose."""

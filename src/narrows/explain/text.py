@@ -30,6 +30,7 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
         parts.append(section("Logical Plan", plan.logical))
     if mode is not ExplainMode.LOGICAL:
         parts.append(section("Physical Plan", plan.physical))
+        parts.extend(_execution(plan))
     if mode is ExplainMode.VERBOSE and (kernels := kernels_of(plan)):
         lines = [f"- {kernel}, for {name}" for name, kernel in kernels.items()]
         parts.append("\n".join(("Kernel", *lines)))
@@ -41,6 +42,14 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
                 lines.append(f"  hint: {notice.hint}")
         parts.append("\n".join(("Notices", *lines)))
     return "\n\n".join(parts)
+
+
+def _execution(plan: Plan) -> Iterator[str]:
+    """How a pipeline runs, and what its sinks promise."""
+    if plan.execution is not None:
+        mode, reason = plan.execution.mode.value, plan.execution.reason
+        promises = [f"- sink `{name}`: {text}" for name, text in plan.guarantees.items()]
+        yield "\n".join(("Execution", f"- {mode}: {reason}", *promises))
 
 
 def _projections(plan: Plan) -> Iterator[str]:

@@ -18,7 +18,7 @@ from narrows.expressions.nodes import (
     SyntaxForm,
     Variable,
 )
-from narrows.functions.operators import ACCESS, LOOSEST, UNARY
+from narrows.expressions.precedence import ACCESS, LOOSEST, UNARY
 from narrows.schema import quoted
 
 

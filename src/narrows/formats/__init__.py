@@ -3,11 +3,11 @@
 What a format of your own needs is here; see docs/encoding.md.
 """
 
-from narrows.catalog.declared import Container, Lines
-from narrows.catalog.options import OptionSpec
 from narrows.formats.base import Format, find_format
 from narrows.formats.decoder import BadPayload, Decoded, DecodedPart
 from narrows.formats.encoder import Encoded, Rows, Values
+from narrows.plugins.declared import Container, Lines
+from narrows.plugins.options import OptionSpec
 
 __all__ = [
     "BadPayload",

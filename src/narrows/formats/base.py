@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Never
 
-from narrows.catalog.declared import Container, FormatSpec
-from narrows.catalog.registry import FORMATS
 from narrows.errors import Code, InternalError, fail
 from narrows.formats.decoder import ContainerReader, RecordDecoder
 from narrows.formats.encoder import Encoder
+from narrows.plugins.declared import Container, FormatSpec
+from narrows.plugins.registry import FORMATS
 
 OptionMap = Mapping[str, object]
 """The options of a source or a sink, and `timezone`: the zone of times that name none."""

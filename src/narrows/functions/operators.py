@@ -9,13 +9,23 @@ from collections.abc import Callable, Sequence
 
 from narrows.demand import PRESENCE
 from narrows.expressions.function import Function, Kind, Look, Syntax, whole
+from narrows.expressions.precedence import (
+    ACCESS,
+    AND,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    COMPARE,
+    NOT,
+    OR,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    UNARY,
+)
 from narrows.functions import looks, results
 from narrows.functions.results import Result
 from narrows.schema import BOOLEAN, UNKNOWN
-
-LOOSEST = 0
-OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ACCESS = range(1, 13)
-"""Precedences, loose to tight."""
 
 
 def _infix(symbol: str, precedence: int, result: Result, name: str | None = None) -> Function:

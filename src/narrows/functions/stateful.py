@@ -37,7 +37,7 @@ def remembering(function: type[RowFunction]) -> Function:
         function.least_arguments(),
         function.most_arguments(),
         result=result,
-        look=each(*aspects) if aspects else whole,
+        look=whole if all(aspect is ALL for aspect in aspects) else each(*aspects),
         remembers=function,
     )
 

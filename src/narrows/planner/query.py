@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from narrows.catalog.objects import Pipeline, Sink
-from narrows.catalog.registry import CONNECTORS, FORMATS
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.explain.plan import Plan
@@ -21,6 +20,7 @@ from narrows.optimizer.runner import run_rules
 from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
 from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES, PRUNING
+from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import Query

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.catalog.declare import declared_source
 from narrows.catalog.describe import Rows
 from narrows.catalog.objects import Source
-from narrows.catalog.registry import CONNECTORS
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import Node
@@ -21,6 +20,8 @@ from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan_query
+from narrows.plugins.options import Option, OptionValue
+from narrows.plugins.registry import CONNECTORS
 from narrows.schema import Struct
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.shared.registry import EARLIEST, LATEST
@@ -45,8 +46,6 @@ from narrows.sql.statements import (
     Explain,
     ExplainMode,
     ObjectKind,
-    Option,
-    OptionValue,
     Query,
     RefreshProjection,
     Select,

@@ -110,7 +110,9 @@ class Binder:
             self.problems.add(error)
             return BROKEN
 
-    def _bind(self, node: exp.Expr) -> Expr:
+    def _bind(self, node: exp.Expr | None) -> Expr:
+        if node is None:  # sqlglot lets some operators go without an operand
+            raise fail(Code.SYNTAX_ERROR, "an expression is missing")
         kind = type(node)
         unread = forms.unread_arguments(node)
         if unread:

@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.plugins.options import Option, Options
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.scope import Name
@@ -30,8 +31,6 @@ from narrows.sql.statements import (
     Explain,
     ExplainMode,
     ObjectKind,
-    Option,
-    Options,
     Query,
     RefreshProjection,
     Select,

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from narrows.errors import Span
+from narrows.plugins.options import Options
 from narrows.schema import Struct
 from narrows.sql.scope import Name
 
-if TYPE_CHECKING:  # else every worker would load the SQL parser, for the sake of options
+if TYPE_CHECKING:  # loaded when something is parsed
     from sqlglot import exp
-
-OptionValue = str | int | float | bool
-
-
-@dataclass(frozen=True)
-class Option:
-    """One `key = value` of a WITH clause, and where its parts stand."""
-
-    value: OptionValue
-    key_span: Span | None = None
-    value_span: Span | None = None
-
-
-Options = Mapping[str, Option]
 
 
 class ObjectKind(Enum):

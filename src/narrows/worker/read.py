@@ -23,8 +23,8 @@ from narrows.connectors.base import (
 from narrows.formats.base import find_format
 from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
 from narrows.formats.fragments import encode_fragments
+from narrows.plugins.options import OptionValue
 from narrows.projection.predicate import keep
-from narrows.sql.statements import OptionValue
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
 from narrows.worker.event_time import with_event_time

@@ -17,7 +17,7 @@ from narrows.worker.event_time import EventTime
 from narrows.worker.input_end import InputEnd
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
-    from narrows.sql.statements import OptionValue
+    from narrows.plugins.options import OptionValue
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""

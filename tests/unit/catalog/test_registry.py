@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from narrows import Catalog, NarrowsError
-from narrows.catalog.registry import CONNECTORS, FORMATS
 from narrows.formats.base import find_format
+from narrows.plugins.registry import CONNECTORS, FORMATS
 from support.packages import build_wheel, install
 
 FORMAT = "from narrows.formats import Format\n"
@@ -52,7 +52,7 @@ def test_a_format_is_found_and_suggested_by_the_name_of_its_entry_point(bring: B
 
 def test_a_connector_is_found_in_the_same_way(bring: Bring) -> None:
     source = """
-from narrows.catalog.declared import ConnectorSpec
+from narrows.plugins.declared import ConnectorSpec
 CONNECTOR = ConnectorSpec(name="pigeon", source_options=(), delivers="messages")
 """
     bring("third_2", source, connectors={"pigeon": "third_2:CONNECTOR"})
@@ -120,7 +120,7 @@ def test_what_is_declared_loads_nothing_that_runs() -> None:
     """The planner asks every format and connector; a worker must not load the SQL parser for it."""
     code = """
 import sys
-from narrows.catalog.registry import CONNECTORS, FORMATS
+from narrows.plugins.registry import CONNECTORS, FORMATS
 
 assert all(registry.find(name) for registry in (FORMATS, CONNECTORS) for name in registry.names())
 heavy = ("pyarrow", "numpy", "simdjson", "narrows_kernel", "sqlglot", "pyspark")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from narrows.catalog.options import OptionSpec
 from narrows.connectors.base import (
     Connector,
     Decoding,
@@ -15,6 +14,7 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.target import SinkTarget
+from narrows.plugins.options import OptionSpec
 
 
 def _source(declared: SourceDeclaration) -> Source:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from narrows.catalog.declared import Lines
 from narrows.connectors.base import Decoding, LostRangeError, Part, Position
 from narrows.files.faults import DamagedFileError, LostFileError, shown
 from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
@@ -15,6 +14,7 @@ from narrows.files.ranges import FileRange, compression_of
 from narrows.files.remains import remains_of
 from narrows.formats.decoder import LineDecoder, RangeDecoder
 from narrows.formats.headers import decoder_for_file
+from narrows.plugins.declared import Lines
 
 _BLOCK_PAYLOADS = 8_192
 _CACHED_BYTES = 512 << 10

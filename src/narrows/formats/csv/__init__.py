@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from narrows.catalog.options import OptionSpec
 from narrows.formats.base import Format, OptionMap
 from narrows.formats.decoder import RecordDecoder
 from narrows.formats.encoder import Encoder
+from narrows.plugins.options import OptionSpec
 from narrows.schema import Struct, is_nested
 
 _OPTIONS = (

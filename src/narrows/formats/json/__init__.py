@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from narrows.catalog.options import OptionSpec
 from narrows.formats.base import Format, OptionMap
 from narrows.formats.decoder import RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.formats.kernel import chosen_kernel
+from narrows.plugins.options import OptionSpec
 
 
 def _decoder(options: OptionMap) -> RecordDecoder:

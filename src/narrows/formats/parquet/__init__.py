@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from narrows.catalog.declared import Container
-from narrows.catalog.options import OptionSpec
 from narrows.formats.base import Format, OptionMap
 from narrows.formats.decoder import ContainerReader
 from narrows.formats.encoder import Encoder
+from narrows.plugins.declared import Container
+from narrows.plugins.options import OptionSpec
 
 
 def _reader(options: OptionMap) -> ContainerReader:

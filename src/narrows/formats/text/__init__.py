@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from narrows.catalog.declared import Lines
 from narrows.formats.base import Format, OptionMap
 from narrows.formats.decoder import RecordDecoder
+from narrows.plugins.declared import Lines
 from narrows.schema import STRING, Struct
 
 

@@ -26,15 +26,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from narrows.catalog.declared import Container
 from narrows.catalog.objects import Projection, Source
-from narrows.catalog.registry import FORMATS
 from narrows.demand import Fields
 from narrows.expressions.nodes import columns_of
 from narrows.logical.conjuncts import split
 from narrows.logical.nodes import DataSource, Filter, Node
 from narrows.logical.walk import topological
 from narrows.notices import Notice
+from narrows.plugins.declared import Container
+from narrows.plugins.registry import FORMATS
 
 PROJECTION = "projection"
 """The option that names the copy that a source is read from."""

@@ -34,7 +34,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from narrows.catalog.objects import Sink
-from narrows.catalog.registry import FORMATS
 from narrows.expressions.nodes import columns_of
 from narrows.logical.nodes import DataSink, Filter, Generate, Join, Limit, Node, Sort
 from narrows.logical.relational_nodes import Keep
@@ -49,6 +48,7 @@ from narrows.physical.nodes import (
     PhysicalReader,
 )
 from narrows.physical.paths import source_path
+from narrows.plugins.registry import FORMATS
 from narrows.projection.fragments import Fragment, FragmentField
 
 _HANDS_ON_ROWS = (Filter, Join, Generate, Keep, Sort, Limit)

@@ -22,10 +22,10 @@ Terminates: each step removes a batch, and none is made.
 
 from __future__ import annotations
 
-from narrows.catalog.registry import FORMATS
 from narrows.logical.nodes import Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalBatch, PhysicalEncoder, PhysicalStreamingEncoder
+from narrows.plugins.registry import FORMATS
 
 
 class StreamingEncoderRewrite:

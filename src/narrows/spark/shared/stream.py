@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from narrows.catalog.objects import Source
-from narrows.catalog.options import parse_duration
 from narrows.demand import NOTHING, Demand
+from narrows.plugins.options import parse_duration
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import LEASE_SECONDS, Registered, Registry

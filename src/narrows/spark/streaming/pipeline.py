@@ -10,7 +10,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from narrows.catalog.options import parse_duration
 from narrows.connectors.base import find_connector
 from narrows.connectors.target import SinkTarget, WriteSpec
 from narrows.errors import Code, fail
@@ -21,6 +20,7 @@ from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.execution import rows_of
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
+from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, Place
 from narrows.spark.read.reader import read_spec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from narrows.catalog.objects import Source
-from narrows.catalog.options import parse_duration
+from narrows.plugins.options import parse_duration
 from narrows.stateful.windows.window import StreamWindow
 from narrows.worker.input_end import InputEnd
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812
 
-from narrows.catalog.options import parse_duration
 from narrows.errors import Code, InternalError, fail
 from narrows.expressions.nodes import Column, ColumnId, Expr
 from narrows.logical.nodes import Decoded, Join, JoinKind, Node, Window
@@ -21,6 +20,7 @@ from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.physical.source_order import goes_by_order
 from narrows.physical.stateful_calls import window_call
+from narrows.plugins.options import parse_duration
 from narrows.schema import TIMESTAMP
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.sql_text import Typed, quote

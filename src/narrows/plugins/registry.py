@@ -16,8 +16,8 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from narrows.catalog.declared import ConnectorSpec, Declaration, FormatSpec
 from narrows.errors import Code, Span, fail
+from narrows.plugins.declared import ConnectorSpec, Declaration, FormatSpec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from narrows.catalog.options import DEFAULT_FORMAT, OptionSpec
 from narrows.files.ranges import TARGET
+from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
 from narrows.schema import Struct
 
 OptionMap = Mapping[str, object]
