@@ -33,6 +33,7 @@ from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological
 from narrows.schema import quoted
 from narrows.shared.registry import Registry, pipeline_of
+from narrows.stateful.stored import FORM
 
 
 class StateFolder:
@@ -188,10 +189,12 @@ class StateFolder:
 
 
 _SHARED = ", shared)"
+_NOWHERE = "(?!)"
 _PARTS = {
     "sources": ("what it reads", r"^(?:{})(?= \()"),
     "offsets": ("how its place in a stream of files is kept", r"^(?:{})(?= by turns)"),
     "state": ("what it remembers between rows", r"(?<!\w)(?:{})(?=\.)"),
+    "form": ("the form in which it keeps what it remembers", _NOWHERE),
 }
 """What a checkpoint depends on, and where sources stand in it by their names, which have no case.
 Nothing else loses its case: paths and constants have one."""
@@ -219,4 +222,5 @@ def _fingerprint(plan: Node) -> dict[str, list[str]]:
         elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             state.append(f"{node.operator} {', '.join(parts)}".strip())
-    return {"sources": sources, "offsets": offsets, "state": state}
+    form = [FORM] if any(node.remembers_rows for node in topological(plan)) else []
+    return {"sources": sources, "offsets": offsets, "state": state, "form": form}

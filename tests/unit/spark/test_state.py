@@ -79,13 +79,19 @@ def test_commands_touch_nothing_outside(tmp_path: Path, command: str, name: str)
 # --- names have no case ---------------------------------------------------------------------------
 
 
-def plan(stream: str = "s", alias: str = "", path: str = "in", more: str = "") -> Node:
+def plan(
+    stream: str = "s",
+    alias: str = "",
+    path: str = "in",
+    more: str = "",
+    sql: str = "SELECT b, max(a) FROM {} GROUP BY b",
+) -> Node:
     catalog = Catalog()
     catalog.execute(
         f"CREATE STREAM {stream} (a BIGINT, b STRING)"
         f" WITH (connector = 'file', path = '{path}'{more});"
         "CREATE SINK o WITH (connector = 'memory');"
-        f"CREATE PIPELINE p INTO o AS SELECT b, max(a) FROM {stream} {alias} GROUP BY b"
+        f"CREATE PIPELINE p INTO o AS {sql.format(f'{stream} {alias}')}"
     )
     return catalog.plan_pipeline("p").physical
 
@@ -133,6 +139,52 @@ def test_what_an_older_version_kept_is_not_passed_over(tmp_path: Path) -> None:
     (tmp_path / "state" / "shared" / "S").mkdir(parents=True)
     with pytest.raises(NarrowsError, match="has kept what `s` has done"):
         claimed(tmp_path, "q", plan(more=", shared = true"))
+
+
+# --- what a checkpoint depends on -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("SELECT b, max(a) FROM {} GROUP BY b", "SELECT b, min(a) FROM {} GROUP BY b"),
+        ("SELECT DISTINCT b FROM {}", "SELECT b FROM {}"),
+        ("SELECT lag(a) FROM {}", "SELECT lag(a, 2) FROM {}"),
+        ("SELECT a FROM {} GROUP BY countwindow(2)", "SELECT a FROM {} GROUP BY countwindow(3)"),
+        ("SELECT a FROM {}", "SELECT a FROM {} LIMIT 5"),
+    ],
+)
+def test_what_keeps_state_must_stay_as_it_is(tmp_path: Path, before: str, after: str) -> None:
+    claimed(tmp_path, "p", plan(sql=before))
+    claimed(tmp_path, "p", plan(sql=before))
+    with pytest.raises(NarrowsError, match="what it remembers between rows changed"):
+        claimed(tmp_path, "p", plan(sql=after))
+
+
+@pytest.mark.parametrize(
+    ("sql", "fits"),
+    [
+        ("SELECT lag(a) FROM {}", False),
+        ("SELECT a FROM {} GROUP BY countwindow(2)", False),
+        ("SELECT b, max(a) FROM {} GROUP BY b", True),
+        ("SELECT max(a) FROM {} GROUP BY tumblingwindow('ss', 2)", True),
+    ],
+)
+def test_rows_that_an_older_version_remembers_are_refused(
+    tmp_path: Path, sql: str, fits: bool
+) -> None:
+    """It kept them as a pickle, and a pickle is code. What Spark keeps has not changed."""
+    record = claimed(tmp_path, "p", plan(sql=sql)).record("p")
+    older = json.loads(record.read_text("utf-8"))
+    del older["form"]
+    record.write_text(json.dumps(older), "utf-8")
+    if fits:
+        claimed(tmp_path, "p", plan(sql=sql))
+        return
+    with pytest.raises(NarrowsError, match="the form in which it keeps") as raised:
+        claimed(tmp_path, "p", plan(sql=sql))
+    assert raised.value.code == Code.CHECKPOINT_MISMATCH
+    assert "narrows reset p" in str(raised.value)
 
 
 # --- shared streams -------------------------------------------------------------------------------

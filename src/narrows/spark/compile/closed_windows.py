@@ -18,7 +18,6 @@ from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Aggregation, Distinct, Node, Window
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.spark.compile.plan import OpenSource, compile_node, compile_plan
 from narrows.spark.windows.event_time import RunTime
 
@@ -26,7 +25,7 @@ from narrows.spark.windows.event_time import RunTime
 def kept_window(plan: Node) -> Window | None:
     """The window whose rows an aggregation above it folds when it closes."""
     for node in topological(plan):
-        if isinstance(node, Aggregation) and not isinstance(node, PhysicalStreamingAggregation):
+        if isinstance(node, Aggregation) and node.folds:
             for below in topological(node):
                 if isinstance(below, Window):
                     return below
