@@ -47,6 +47,7 @@ class Code(StrEnum):
     UNKNOWN_FORMAT = "unknown_format"
     BROKEN_PACKAGE = "broken_package"
     READS_ITS_OUTPUT = "reads_its_output"
+    BAD_PAYLOAD = "bad_payload"
     UNREADABLE_FILE = "unreadable_file"
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -24,6 +23,7 @@ from narrows.stateful.functions import (
 )
 from narrows.stateful.functions.accumulations import Accumulation
 from narrows.stateful.functions.function import RowFunction
+from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.windows import CountWindow, SlidingWindow, StateWindow
 from narrows.stateful.windows.window import Closed, RowWindow, WindowRow, run_to_end
 from support import stream_reference as reference
@@ -49,7 +49,7 @@ def over_batches(
     for batch in in_batches(list(zip(*args, passes, strict=True)), cut):
         columns = list(zip(*batch, strict=True)) or [()] * (len(args) + 1)
         made, got = evaluate(bound, states, columns, len(batch))
-        states = pickle.loads(pickle.dumps(made))
+        states = from_bytes(to_bytes(made))
         answers += got[0]
     return answers
 
@@ -100,7 +100,7 @@ def window_rows(data: Sequence[tuple[Any, ...]]) -> list[WindowRow]:
 
 
 def numbers(closed: Sequence[Closed]) -> list[list[int]]:
-    return [[row.values[0] for row in map(WindowRow._make, window.rows)] for window in closed]
+    return [[row.values[0] for row in window.rows] for window in closed]
 
 
 def over_window_batches(
@@ -113,7 +113,7 @@ def over_window_batches(
         state, more = window.step(state, list(batch))
         newest = max([newest, *(row.time for row in batch)])
         state, due = window.advance(state, newest - 1_000 * lateness)
-        state = pickle.loads(pickle.dumps(state))
+        state = from_bytes(to_bytes(state))
         closed += [*more, *due]
     return [*closed, *window.advance(state, None)[1]]
 

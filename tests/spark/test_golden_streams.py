@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.spark.run.run import PipelineRun
+from narrows.spark.run.pipeline_run import PipelineRun
 from narrows.spark.write.json_lines import json_lines
 from support.golden import REWRITE
 from support.golden_streams import Case, GoldenStream, as_lines, golden_streams, read_stream

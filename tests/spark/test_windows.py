@@ -220,6 +220,19 @@ def test_order_of_payloads_in_a_data_frame(session: narrows.Session) -> None:
     }
 
 
+def test_text_is_a_number_only_for_whoever_adds_it_up(session: narrows.Session) -> None:
+    payloads = [(json.dumps({"t": text}),) for text in ("1", "x", "2.5")]
+    data = session.spark.createDataFrame(payloads, "value STRING").coalesce(1)
+    session.register("frame", data, "t STRING")
+    sql = "SELECT t, lag(t) AS before, acc_sum(t) AS total, acc_max(t) AS most FROM frame"
+    rows = session.query(sql).collect()
+    assert sorted(map(tuple, rows)) == [
+        ("1", None, 1.0, "1"),
+        ("2.5", "x", 3.5, "x"),
+        ("x", "1", 1.0, "x"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [

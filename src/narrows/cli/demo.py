@@ -16,7 +16,8 @@ from narrows.cli.demo_data import write_broken, write_vehicles
 from narrows.cli.progress import leaves, megabytes
 from narrows.cli.tables import cell
 from narrows.planner.catalog import Catalog
-from narrows.spark.run.run import PipelineRun, read_rows
+from narrows.spark.run.pipeline_run import PipelineRun
+from narrows.spark.run.run import read_rows
 from narrows.spark.session import Session, connect
 from narrows.state.folder import StateFolder
 from narrows.worker.dead_letters import read_dead_letters

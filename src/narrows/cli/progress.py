@@ -17,7 +17,8 @@ from narrows.catalog.objects import Sink
 from narrows.cli.shown import shown, shown_json
 from narrows.cli.tables import cell
 from narrows.logical.walk import sources_of
-from narrows.spark.run.run import FAILED, PipelineRun, Run
+from narrows.spark.run.pipeline_run import FAILED, PipelineRun
+from narrows.spark.run.run import Run
 from narrows.spark.session import Session
 
 _INTERVAL = 0.5

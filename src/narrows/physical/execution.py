@@ -20,7 +20,6 @@ from narrows.physical.nodes import (
     PhysicalEncoder,
     PhysicalProject,
     PhysicalReader,
-    PhysicalStreamingAggregation,
 )
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Path
@@ -83,7 +82,7 @@ def rows_of(plan: Node) -> Node:
 def kept_window(plan: Node) -> Window | None:
     """The window whose rows an aggregation above it folds when it closes."""
     for node in topological(plan):
-        if isinstance(node, Aggregation) and not isinstance(node, PhysicalStreamingAggregation):
+        if isinstance(node, Aggregation) and node.folds:
             for below in topological(node):
                 if isinstance(below, Window):
                     return below

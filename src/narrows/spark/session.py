@@ -35,6 +35,7 @@ from narrows.spark.run.projections import Projections
 from narrows.spark.run.run import Run, read_rows
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
+from narrows.spark.streaming.failures import Restart
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -264,6 +265,7 @@ class Session:
         start_at: str | None = None,
         ready_timeout: float = READY_SECONDS,
         close_windows: bool = True,
+        restart: Restart = "transient",
     ) -> Run:
         """Starts pipelines: on what is there now (`once`), or until they are stopped.
 
@@ -273,6 +275,9 @@ class Session:
 
         At the end of what is there, open windows close; or, without `close_windows`, they stay
         open for the rows of a later run.
+
+        A pipeline that fails is started again, with pauses that grow: after failures of a busy
+        machine (`transient`), after any (`always`), or `never`.
         """
         names = [self.catalog.pipeline(name).name for name in pipelines]
         if start_at not in (None, LATEST, EARLIEST):
@@ -289,6 +294,7 @@ class Session:
             start_at=start_at,
             ready_timeout=ready_timeout,
             close_windows=close_windows,
+            restart=restart,
         )
         self._runs.append(run)
         return run

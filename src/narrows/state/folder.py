@@ -6,6 +6,7 @@ pipelines/<pipeline>.json         what the checkpoint was made for
 checkpoints/<pipeline>/           Spark's
 entries/<pipeline>/<source>/      what was taken of a stream, entry by entry, and markers
 clocks/<pipeline>/                when the input of a bounded run had ended
+failures/<pipeline>.log           why it failed, with everything that Spark had to say
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
 tables/<table>.json               what ANALYZE TABLE counted
@@ -120,6 +121,9 @@ class StateFolder:
 
     def closed_mark(self, pipeline: str) -> Path:
         return self._place("pipelines", pipeline, suffix=".closed")
+
+    def failures(self, pipeline: str) -> Path:
+        return self._place("failures", pipeline, suffix=".log")
 
     def dead_letters(self, source: str) -> Path:
         return self._place("dead_letters", source)

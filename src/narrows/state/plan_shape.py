@@ -17,6 +17,7 @@ from narrows.expressions.nodes import Column, Expr
 from narrows.logical.nodes import Decoded, NamedExpr, Node
 from narrows.logical.walk import topological
 from narrows.sql.scope import Relation
+from narrows.stateful.stored import FORM
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -42,7 +43,9 @@ def shape_of(plan: Node) -> Shape:
         elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             text = f"{node.operator} {', '.join(parts)}".strip()
-            state.append({"what": _Canonical(relations).node(node), "text": text})
+            what = _Canonical(relations).node(node)
+            # What we keep ourselves has a form, which another version may not know.
+            state.append({"what": [what, FORM] if node.remembers_rows else what, "text": text})
     return {"sources": sources, "state": state}
 
 

@@ -18,11 +18,12 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from narrows.connectors.base import LostRangeError, Payloads, Position
+from narrows.errors import Code, NarrowsError, Problem
 from narrows.formats.decoder import BadPayload
 from narrows.worker.read_spec import ReadSpec
 
 
-class BadPayloadError(Exception):
+class BadPayloadError(NarrowsError):
     """A payload could not be read, and the source says `on_error = 'fail'`."""
 
 
@@ -54,7 +55,8 @@ class DeadLetters:
     def _add(self, reason: str, position: Position, payload: bytes | None = None) -> None:
         if self._spec.on_error == "fail":
             place = "".join(f"{name} {value}, " for name, value in position.items())
-            raise BadPayloadError(f"{self._spec.source}: {place.rstrip(', ')}: {reason}")
+            message = f"a payload of `{self._spec.source}`, {place.rstrip(', ')}: {reason}"
+            raise BadPayloadError(Problem(Code.BAD_PAYLOAD, message))
         if self._spec.on_error == "drop" or self._folder is None:
             return
         if self._file is None:

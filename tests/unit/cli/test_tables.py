@@ -17,7 +17,8 @@ from narrows.catalog.describe import Rows
 from narrows.cli import progress
 from narrows.cli.main import app
 from narrows.cli.tables import print_rows, table_of
-from narrows.spark.run.run import FAILED, Run
+from narrows.spark.run.pipeline_run import FAILED
+from narrows.spark.run.run import Run
 from narrows.state.folder import StateFolder
 from narrows.worker.counts import ReadCounts
 

@@ -79,13 +79,19 @@ def test_commands_touch_nothing_outside(tmp_path: Path, command: str, name: str)
 # --- names have no case ---------------------------------------------------------------------------
 
 
-def plan(stream: str = "s", alias: str = "", path: str = "in", more: str = "") -> Node:
+def plan(
+    stream: str = "s",
+    alias: str = "",
+    path: str = "in",
+    more: str = "",
+    sql: str = "SELECT b, max(a) FROM {} GROUP BY b",
+) -> Node:
     catalog = Catalog()
     catalog.execute(
         f"CREATE STREAM {stream} (a BIGINT, b STRING)"
         f" WITH (connector = 'file', path = '{path}'{more});"
         "CREATE SINK o WITH (connector = 'memory');"
-        f"CREATE PIPELINE p INTO o AS SELECT b, max(a) FROM {stream} {alias} GROUP BY b"
+        f"CREATE PIPELINE p INTO o AS {sql.format(f'{stream} {alias}')}"
     )
     return catalog.plan_pipeline("p").physical
 
@@ -137,6 +143,51 @@ def test_a_new_folder_says_its_version(tmp_path: Path) -> None:
     state.lock()
     state.unlock()
     assert (tmp_path / "version").read_text() == "2"
+
+
+# --- what a checkpoint depends on -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("SELECT b, max(a) FROM {} GROUP BY b", "SELECT b, min(a) FROM {} GROUP BY b"),
+        ("SELECT DISTINCT b FROM {}", "SELECT b FROM {}"),
+        ("SELECT lag(a) FROM {}", "SELECT lag(a, 2) FROM {}"),
+        ("SELECT a FROM {} GROUP BY countwindow(2)", "SELECT a FROM {} GROUP BY countwindow(3)"),
+        ("SELECT a FROM {}", "SELECT a FROM {} LIMIT 5"),
+    ],
+)
+def test_what_keeps_state_must_stay_as_it_is(tmp_path: Path, before: str, after: str) -> None:
+    claimed(tmp_path, "p", plan(sql=before))
+    claimed(tmp_path, "p", plan(sql=before))
+    with pytest.raises(NarrowsError, match="what it remembers between rows changed"):
+        claimed(tmp_path, "p", plan(sql=after))
+
+
+@pytest.mark.parametrize(
+    ("sql", "fits"),
+    [
+        ("SELECT lag(a) FROM {}", False),
+        ("SELECT a FROM {} GROUP BY countwindow(2)", False),
+        ("SELECT b, max(a) FROM {} GROUP BY b", True),
+        ("SELECT max(a) FROM {} GROUP BY tumblingwindow('ss', 2)", True),
+    ],
+)
+def test_rows_that_another_version_remembers_are_refused(
+    tmp_path: Path, sql: str, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What we keep has a form, which may change. What Spark keeps has its own."""
+    with monkeypatch.context() as other:
+        other.setattr("narrows.state.plan_shape.FORM", "another form")
+        claimed(tmp_path, "p", plan(sql=sql))
+    if fits:
+        claimed(tmp_path, "p", plan(sql=sql))
+        return
+    with pytest.raises(NarrowsError, match="what it remembers between rows") as raised:
+        claimed(tmp_path, "p", plan(sql=sql))
+    assert raised.value.code == Code.CHECKPOINT_MISMATCH
+    assert "narrows reset p" in str(raised.value)
 
 
 # --- shared streams -------------------------------------------------------------------------------

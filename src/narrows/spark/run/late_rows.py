@@ -7,8 +7,7 @@ how often, but it is a lower bound.
 
 from __future__ import annotations
 
-from narrows.spark.shared.query import SharedQuery
-from narrows.spark.streaming.feed import Query
+from narrows.spark.streaming.running import Running
 
 
 class LateRows:
@@ -17,7 +16,7 @@ class LateRows:
     def __init__(self) -> None:
         self._by_batch: dict[tuple[str, int], int] = {}
 
-    def look(self, query: Query | SharedQuery) -> int:
+    def look(self, query: Running) -> int:
         """The rows that were late so far. Spark keeps only the last reports, so look often."""
         for report in query.recentProgress:
             operators = report["stateOperators"]

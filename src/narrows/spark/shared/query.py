@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from narrows.shared.registry import Registered
 from narrows.spark.shared.group_member import Member
 from narrows.spark.shared.ingest import Goal
 from narrows.spark.shared.stream import SharedStream
-from narrows.spark.streaming.failures import ATTEMPTS, was_too_slow
+from narrows.spark.streaming.failures import Attempts
 from narrows.spark.streaming.feed import Query
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class SharedQuery:
         self._streams = streams
         self._start = start
         self._then = then
-        self._attempts = 1
+        self._attempts = Attempts()
+        self._again_at: float | None = None
         self._query: Query | None = None
         self._goals: list[tuple[SharedStream, Goal]] = []
         self._until: int | None = None
@@ -113,9 +115,8 @@ class SharedQuery:
         if self._query is not None:
             if self._query.isActive:
                 return False
-            if was_too_slow(self._query.exception()) and self._attempts < ATTEMPTS:
-                self._attempts += 1
-                self._run()
+            failure = self._query.exception()
+            if failure is not None and self._tries_again(failure):
                 return False
             self._failure = self._query.exception()
             return self._failure is not None or not self._goes_on(self._query)
@@ -130,6 +131,18 @@ class SharedQuery:
             return False
         self.member.leaving = True
         return self.member.gone.is_set()
+
+    def _tries_again(self, failure: BaseException) -> bool:
+        if self._again_at is None:
+            pause = self._attempts.pause_after(failure)
+            if pause is None:
+                return False
+            self._again_at = time.monotonic() + pause
+        if time.monotonic() >= self._again_at:
+            self._again_at = None
+            self._attempts.begin()
+            self._run()
+        return True
 
     def _goes_on(self, ended: Query) -> bool:
         """Starts what comes after its query; false when that was all."""

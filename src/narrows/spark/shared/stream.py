@@ -18,7 +18,7 @@ from narrows.spark.compile.context import Context
 from narrows.spark.shared.frame_ingest import FrameIngest
 from narrows.spark.shared.group import Group
 from narrows.spark.shared.ingest import DEFAULT_BATCH_BYTES, Goal, Ingest
-from narrows.spark.streaming.failures import ATTEMPTS, was_too_slow
+from narrows.spark.streaming.failures import Attempts
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
 
@@ -39,7 +39,9 @@ class SharedStream:
         """Those of this process, and whether each wants only what is there now."""
         self.trigger = "1 second"
         self._ingest = self._make_ingest()
-        self._attempts = 1
+        self._attempts = Attempts()
+        self._again_at: float | None = None
+        """When the ingest, which has failed, is started again."""
         self._renewed = time.monotonic()
         self._kept = EMPTY
 
@@ -104,17 +106,25 @@ class SharedStream:
     def failure(self) -> str | None:
         """Why the ingest failed, if it did."""
         failure = self._ingest.failure
-        if failure is None or (was_too_slow(failure) and self._attempts < ATTEMPTS):
+        if failure is None or self._again_at is not None:
             return None
-        return str(failure)
+        pause = self._attempts.pause_after(failure)
+        if pause is None:
+            return str(failure)
+        self._again_at = time.monotonic() + pause
+        return None
 
     def ensure_ingest(self) -> None:
         """Starts the ingest again, should it have come to its end."""
         self._ingest.poll()
-        if not self._ingest.is_active and self.failure is None:
-            if self._ingest.failure is not None:
-                self._attempts += 1
-            self._start_ingest(once=all(self.consumers.values()))
+        if self._ingest.is_active or self.failure is not None:
+            return
+        if self._again_at is not None:
+            if time.monotonic() < self._again_at:
+                return
+            self._again_at = None
+            self._attempts.begin()
+        self._start_ingest(once=all(self.consumers.values()))
 
     def _start_ingest(self, *, once: bool) -> None:
         every = (parse_duration(self.trigger) or 0) / 1_000

@@ -126,13 +126,21 @@ class FedQuery:
     """A streaming query and the thread that feeds it, until either of them ends."""
 
     def __init__(
-        self, query: StreamingQuery, feeds: Sequence[Feed], trigger: int, *, bounded: bool
+        self,
+        query: StreamingQuery,
+        feeds: Sequence[Feed],
+        trigger: int,
+        *,
+        bounded: bool,
+        raised: Sequence[BaseException] = (),
     ) -> None:
         """`trigger` is how often the query looks for a marker, in milliseconds; a bounded run has
-        all its markers when it starts."""
+        all its markers when it starts. In `raised` is what our part of a batch has raised, of which
+        Spark tells no more than that it did."""
         self._query = query
         self.feeds = feeds
         self._bounded = bounded
+        self._raised = raised
         self._every = max(trigger / 2, _LOOKS_AGAIN) / 1_000
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -156,7 +164,10 @@ class FedQuery:
         return self._query.recentProgress
 
     def exception(self) -> BaseException | None:
-        return self._failure or self._query.exception()
+        failure: BaseException | None = self._query.exception()
+        if failure is not None and self._raised:
+            failure = self._raised[-1]
+        return self._failure or failure
 
     def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
         ended = self._query.awaitTermination(timeout)

@@ -141,6 +141,11 @@ class PipelineQuery:
         return self.context.placed_for(node, spec, self.name, self._numbers[node.relation.id])
 
     @cached_property
+    def _raised(self) -> list[BaseException]:
+        """What our part of the last batch raised."""
+        return []
+
+    @cached_property
     def _numbers(self) -> dict[int, int]:
         """For each place where a source is read, how often the source has been read before it."""
         seen: dict[str, int] = {}
@@ -184,11 +189,17 @@ class PipelineQuery:
     ) -> DataStreamWriter:
         """Publishes what tasks wrote: what the rows tell, or what is made of each batch."""
         sweep(self.write)
+        raised = self._raised
+        raised.clear()
 
         def publish(batch: DataFrame, number: int) -> None:
-            for feed in feeds:
-                feed.check(number)
-            publish_written(batch if told_of is None else told_of(batch), self.write, number)
+            try:
+                for feed in feeds:
+                    feed.check(number)
+                publish_written(batch if told_of is None else told_of(batch), self.write, number)
+            except BaseException as error:
+                raised.append(error)
+                raise
 
         return rows.writeStream.foreachBatch(publish).outputMode(mode)
 
@@ -205,9 +216,9 @@ class PipelineQuery:
         closes_later = pace.closes and not self._knows_its_end
         with query_settings(self.context.spark, self.plan.physical, closes_later=closes_later):
             query = writer.start()
-        if not feeds:
-            return query
-        return FedQuery(query, feeds, parse_duration(every) or 0, bounded=pace.once)
+        return FedQuery(
+            query, feeds, parse_duration(every) or 0, bounded=pace.once, raised=self._raised
+        )
 
     def _target(self, node: DataSink) -> SinkTarget:
         sink, state = node.sink, self.context.state

@@ -57,7 +57,8 @@ def cut(window: RowWindow, shape: RowShape) -> OfKey:
     """The windows of a key, each with its rows."""
 
     def run(table: pa.Table) -> pa.Table:
-        rows = sorted((shape.window_row(row) for row in table.to_pylist()), key=lambda row: row[1])
+        made = [shape.window_row(row) for row in table.to_pylist()]
+        rows = sorted(made, key=lambda row: row.place)
         values: list[tuple[Any, ...]] = []
         for closed in run_to_end(window, rows):
             values.extend(rows_of_window(closed))

@@ -5,7 +5,6 @@ It stands alone for the same reason as `window_processor`: Spark loads it into a
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from narrows.stateful.evaluate import BoundFunction, evaluate
+from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.values import order_key
 
 
@@ -52,9 +52,9 @@ class FunctionProcessor(StatefulProcessor):
         ordered = sorted(rows, key=lambda row: order_key(row[shape.order]))
         columns = [[row[name] for row in ordered] for name in shape.args]
         stored = self._state.get() if self._state.exists() else None
-        states = None if stored is None else pickle.loads(stored[0])
+        states = None if stored is None else from_bytes(stored[0])
         states, values = evaluate(shape.functions, states, columns, len(ordered))
-        self._state.update((pickle.dumps(states),))
+        self._state.update((to_bytes(states),))
         for row, *made in zip(ordered, *values, strict=True):
             yield self._row(*(row[name] for name in shape.kept), *made)
 

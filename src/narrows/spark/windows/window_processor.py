@@ -6,7 +6,6 @@ stands alone: nothing of the planner is loaded with it.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.values import order_key
 from narrows.stateful.windows.window import Closed, Open, RowWindow, WindowRow
 
@@ -46,7 +46,7 @@ class RowShape:
 
 def rows_of_window(closed: Closed) -> Iterator[tuple[Any, ...]]:
     for row in closed.rows:
-        yield (*row[3], closed.start, closed.end, closed.number)
+        yield (*row.values, closed.start, closed.end, closed.number)
 
 
 class WindowProcessor(StatefulProcessor):
@@ -74,7 +74,7 @@ class WindowProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         # What was due before these rows came closes without them.
         state, closed = self._advanced(timerValues)
-        new = sorted(map(self._shape.window_row, rows), key=lambda row: row[1])
+        new = sorted(map(self._shape.window_row, rows), key=lambda row: row.place)
         state, more = self._window.step(state, new)
         self._remember(state)
         return self._given([*closed, *more])
@@ -96,7 +96,7 @@ class WindowProcessor(StatefulProcessor):
         if not self._state.exists():
             return self._window.start(), []
         stored, closes_at = self._state.get() or (None, None)
-        state, now = pickle.loads(stored), timers.getCurrentWatermarkInMs()
+        state, now = from_bytes(stored), timers.getCurrentWatermarkInMs()
         if closes_at is not None:
             return self._window.advance(state, None) if now >= closes_at else (state, [])
         return self._window.advance(state, now * 1_000)
@@ -108,7 +108,7 @@ class WindowProcessor(StatefulProcessor):
         due = self._window.due(state)
         closes_at = self._ends if due is None else -(-due // 1_000)
         assert closes_at is not None
-        self._state.update((pickle.dumps(state), None if due is not None else closes_at))
+        self._state.update((to_bytes(state), None if due is not None else closes_at))
         self._handle.registerTimer(closes_at)
 
     def _given(self, windows: Sequence[Closed]) -> Iterator[Row]:

@@ -53,5 +53,5 @@ class GatheringWindow(RowWindow):
 
 def gathered(number: int, rows: Sequence[WindowRow]) -> Closed:
     """A window from the earliest to the latest time in it."""
-    times = [row[0] for row in rows]
+    times = [row.time for row in rows]
     return Closed(number, min(times), max(times), rows)

@@ -46,25 +46,25 @@ class SlidingWindow(RowWindow):
         number, emitted, kept = state
         closed = []
         for row in kept[emitted:]:
-            if until is not None and row[0] + self._after > until:
+            if until is not None and row.time + self._after > until:
                 break
-            low, high = row[0] - self._before, row[0] + self._after
+            low, high = row.time - self._before, row.time + self._after
             first, last = bisect_left(kept, low, key=_time), bisect_right(kept, high, key=_time)
             closed.append(Closed(number, low, high, kept[first:last]))
             number, emitted = number + 1, emitted + 1
         if until is None:
             return (number, 0, []), closed
-        oldest = min([until, *(row[0] for row in kept[emitted:])]) - self._before
-        gone = sum(1 for row in kept[:emitted] if row[0] < oldest)
+        oldest = min([until, *(row.time for row in kept[emitted:])]) - self._before
+        gone = sum(1 for row in kept[:emitted] if row.time < oldest)
         return (number, emitted - gone, kept[gone:]), closed
 
     def due(self, state: Open) -> int | None:
         _, emitted, kept = state
         if emitted < len(kept):
-            time: int = kept[emitted][0] + self._after
+            time: int = kept[emitted].time + self._after
             return time
         # Nothing closes then, but the rows that no window needs any more can go.
-        return kept[-1][0] + self._before + 1 if kept else None
+        return kept[-1].time + self._before + 1 if kept else None
 
     def is_empty(self, state: Open) -> bool:
         return not state[2]
@@ -80,8 +80,8 @@ class SlidingWindow(RowWindow):
 
 
 def _time(row: WindowRow) -> int:
-    return row[0]
+    return row.time
 
 
 def _by_time(row: WindowRow) -> tuple[Any, ...]:
-    return (row[0], row[1])
+    return (row.time, row.place)

@@ -77,8 +77,8 @@ class Closed(NamedTuple):
 
 
 Open = Any
-"""What a key's open windows hold: plain data, for it goes into a checkpoint (`stored.py`). Rows in
-it come back as plain tuples."""
+"""What a key's open windows hold: rows and plain data, for it goes into a checkpoint
+(`stored.py`)."""
 
 
 class RowWindow(StreamWindow):

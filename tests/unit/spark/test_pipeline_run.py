@@ -1,0 +1,131 @@
+"""A pipeline that failed is started again, a few times, if that is worth it; and says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from narrows.errors import Code, fail
+from narrows.spark.run.pipeline_run import DONE, FAILED, RUNNING, STOPPED, PipelineRun
+from narrows.spark.streaming.failures import Attempts, is_transient, reason_of
+
+SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
+
+
+class Ended:
+    """A query that has ended, with or without a failure."""
+
+    isActive = False  # noqa: N815
+    recentProgress = ()  # noqa: N815
+
+    def __init__(self, failure: str | None) -> None:
+        self._failure = None if failure is None else RuntimeError(failure)
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
+        return True
+
+    def stop(self) -> None:
+        pass
+
+
+def run_of(
+    tmp_path: Path, failures: list[str | None], **attempts: Any
+) -> tuple[PipelineRun, list[str | None]]:
+    left = list(failures)
+    plan: Any = None
+    run = PipelineRun(
+        "p",
+        plan,
+        Ended(left.pop(0)),
+        (),
+        tmp_path / "failures" / "p.log",
+        restart=lambda: Ended(left.pop(0)),  # type: ignore[arg-type, return-value]
+        attempts=Attempts(first_pause=0.0, **attempts),
+    )
+    return run, left
+
+
+def _tend(run: PipelineRun) -> str:
+    while run.tend():
+        pass
+    return run.status
+
+
+def test_a_busy_machine_is_given_another_chance(tmp_path: Path) -> None:
+    run, left = run_of(tmp_path, [SLOW, SLOW, None])
+    assert run.status == RUNNING
+    assert _tend(run) == DONE
+    assert left == []
+    assert run.attempts.restarts == 2
+    assert run.attempts.last_failure is not None
+    assert not run.trace.exists()
+
+
+def test_not_for_ever(tmp_path: Path) -> None:
+    run, left = run_of(tmp_path, [SLOW] * 9, most=3)
+    assert _tend(run) == FAILED
+    assert len(left) == 5
+    assert "failed to connect back" in run.trace.read_text()
+    assert run.await_end(0)
+
+
+@pytest.mark.parametrize("failure", ["a bad payload", "out of memory"])
+def test_what_will_not_heal_is_tried_again_only_if_asked_to(tmp_path: Path, failure: str) -> None:
+    run, left = run_of(tmp_path, [failure, None])
+    assert _tend(run) == FAILED
+    assert left == [None]
+    assert run.error == failure
+    run, left = run_of(tmp_path, [failure, None], restart="always")
+    assert _tend(run) == DONE
+    run, left = run_of(tmp_path, [SLOW, None], restart="never")
+    assert _tend(run) == FAILED
+
+
+def test_what_was_stopped_stays_stopped(tmp_path: Path) -> None:
+    run, left = run_of(tmp_path, [SLOW, None])
+    run.stop()
+    assert run.status == STOPPED
+    assert left == [None]
+
+
+def test_pauses_grow() -> None:
+    attempts, pauses = Attempts(first_pause=1, longest_pause=5), []
+    while (pause := attempts.pause_after(RuntimeError(SLOW))) is not None:
+        pauses.append(pause)
+        attempts.begin()
+    assert pauses == [1, 2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (fail(Code.BAD_PAYLOAD, "it is bad", None, "mend it"), "it is bad (bad_payload)"),
+        (
+            "Traceback (most recent call last):\n  File 'x'\n"
+            "pyspark.errors.exceptions.captured.SparkRuntimeException:"
+            " [USER_RAISED_EXCEPTION] boom SQLSTATE: P0001\n\nJVM stacktrace:\n\tat org.apache.X",
+            "boom (USER_RAISED_EXCEPTION)",
+        ),
+        (
+            "[STREAM_FAILED] Query p terminated: [DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 1",
+            "Division by zero. (DIVIDE_BY_ZERO)",
+        ),
+        ("Traceback:\n  File 'x', line 3\nValueError: no such thing", "ValueError: no such thing"),
+        ("something else", "something else"),
+        (ValueError(), "ValueError, and no reason was given"),
+    ],
+)
+def test_the_innermost_reason_is_told(failure: BaseException | str, reason: str) -> None:
+    assert reason_of(failure) == reason
+
+
+def test_what_is_transient() -> None:
+    assert is_transient(RuntimeError(SLOW))
+    assert is_transient("[CANNOT_OPEN_SOCKET] Can not open socket")
+    assert not is_transient(None)
+    assert not is_transient("[DIVIDE_BY_ZERO]")
