@@ -66,6 +66,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_private(folder: Path) -> None:
+    """Makes a folder for its owner only; one that is there stays as it is."""
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def sweep(folder: Path) -> None:
     """Removes what crashes left half written. Only for the one who alone writes in the folder."""
     with os.scandir(folder) as found:

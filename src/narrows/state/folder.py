@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from narrows.errors import Code, fail
-from narrows.files.atomic import write_atomically
+from narrows.files.atomic import make_private, write_atomically
 from narrows.files.names import file_name
 from narrows.logical.nodes import Node
 from narrows.shared.registry import Registry, pipeline_of
@@ -69,7 +69,7 @@ class StateFolder:
         if self._lock is not None:
             return
         self.check_version()
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_private(self.path)  # dead letters hold payloads
         file = (self.path / "lock").open("a+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from narrows.files.atomic import make_private
+
 _SETTINGS = {
     "spark.app.name": "narrows",
     # An index past the end or an overflow must not kill a stream: NULL instead of an error.
@@ -68,7 +70,7 @@ def _errors_to(log: Path) -> Iterator[None]:
     A process gives its children the standard error it has at that moment, and the JVM has things to
     say there that no setting can silence. Nothing is lost: they are in the file.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_private(log.parent)
     sys.stderr.flush()
     ours = os.dup(2)
     try:
