@@ -250,6 +250,14 @@ class Connector(ConnectorSpec):
     place: Callable[[Mapping[str, Any], str], str] = lambda options, folder: folder
     """Where a sink with such options keeps what it writes; it may use a folder of ours."""
 
+    def __post_init__(self) -> None:
+        reads = self.source_options is not None and self.has_entries
+        needed = {"source": reads, "reader": reads, "sink": self.sink_options is not None}
+        for part, is_needed in needed.items():
+            if is_needed and getattr(self, part) is _none:
+                message = f"connector `{self.name}` declares what needs a {part}, and has none"
+                raise ValueError(message)
+
 
 def find_connector(name: str) -> Connector:
     """A connector by its name, on the driver and in the workers."""

@@ -120,7 +120,8 @@ class EntryLog:
         self._known = False
         self._write(segment, line.encode("ascii"))
         self._segments.append(segment)
-        self._newest = (number, entry)
+        # As it is for all others, who read it from the disk: JSON has no tuples.
+        self._newest = (number, json.loads(line)[1])
         self._merge(number)
         self._known = True
         return number

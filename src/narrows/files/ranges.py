@@ -96,8 +96,13 @@ def pack(ranges: Sequence[FileRange], partitions: int) -> list[list[FileRange]]:
     return [[ranges[number] for number in sorted(numbers)] for numbers in packed]
 
 
+def expanded(path: str, size: int) -> int:
+    """How many bytes there are to read in so many bytes of a file, roughly."""
+    return size * _EXPANSION.get(_extension(path), 1)
+
+
 def _work(part: FileRange) -> int:
-    return (part.end - part.start) * _EXPANSION.get(_extension(part.path), 1) + _OPENING
+    return expanded(part.path, part.end - part.start) + _OPENING
 
 
 def _extension(path: str) -> str:

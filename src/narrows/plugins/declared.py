@@ -95,7 +95,7 @@ class ConnectorSpec(Declaration):
 
     delivers: Literal["files", "messages"] = "files"
     """What a source of it reads: files, in which payloads stand as the format says, or payloads."""
-    has_entries: bool = False
+    has_entries: bool = True
     """Does a stream of it know what it has, so that what a batch reads can be an entry in our log?
     Else it comes as a data frame, and Spark keeps how far it has come."""
     reads_back: Callable[[OptionMap, OptionMap], tuple[str, str] | None] = lambda source, sink: None

@@ -17,4 +17,4 @@ def _reader(declared: SourceDeclaration, decoding: Decoding) -> RangeReader:
     return SegmentReader(declared, decoding)
 
 
-CONNECTOR = Connector(name="shared log", has_entries=True, source=_source, reader=_reader)
+CONNECTOR = Connector(name="shared log", source=_source, reader=_reader)

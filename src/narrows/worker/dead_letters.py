@@ -110,12 +110,19 @@ def key_name(key: str) -> str:
 
 
 def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:
-    """All published dead letters of a source or sink, in the order of where they were found."""
-    letters: list[dict[str, Any]] = []
+    """All published dead letters of a source or sink, in the order of where they were found.
+
+    Pipelines that took the same payloads in other portions read other ranges of them, and each left
+    letters under the keys of its own: what was found in the same place is the same.
+    """
+    letters: dict[object, dict[str, Any]] = {}
     for path in sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else ():
         with path.open(encoding="utf-8") as lines:
-            letters.extend(json.loads(line) for line in lines)
-    yield from sorted(letters, key=_place)
+            for number, line in enumerate(lines):
+                letter = json.loads(line)
+                nowhere = _NO_POSITION.issuperset(letter)
+                letters[(path, number) if nowhere else line] = letter
+    yield from sorted(letters.values(), key=_place)
 
 
 def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:
@@ -126,4 +133,4 @@ def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:
     ]
 
 
-_NO_POSITION = ("source", "sink", "pipeline", "reason", "payload", "payload_base64")
+_NO_POSITION = frozenset({"source", "sink", "pipeline", "reason", "payload", "payload_base64"})

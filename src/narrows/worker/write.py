@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from narrows.connectors.base import Receipt, SinkWriter, find_connector
+from narrows.connectors.base import Receipt, SinkTask, SinkWriter, find_connector
 from narrows.connectors.target import WriteSpec
 
 Receipts = Sequence[Receipt]
@@ -20,8 +20,10 @@ def writers_of(spec: WriteSpec) -> list[SinkWriter]:
 
 def write_task(spec: WriteSpec, batches: Iterator[pa.RecordBatch]) -> Receipts:
     """Writes the rows of one task; nobody sees them until the driver publishes them."""
-    tasks = [writer.open_task() for writer in writers_of(spec)]
+    tasks: list[SinkTask] = []
     try:
+        for writer in writers_of(spec):
+            tasks.append(writer.open_task())
         for batch in batches:
             for task in tasks:
                 task.add(batch)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 import narrows
+from narrows.connectors.entry_log import Entry
+from narrows.connectors.file.source import FileSource
 from narrows.demand import NOTHING
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import BIGINT, Field, Struct
@@ -140,3 +143,42 @@ def test_a_damaged_checkpoint_is_said_so(spec: ReadSpec, tmp_path: Path, damage:
     (tmp_path / "checkpoint" / "offsets" / "0").write_text(damage)
     with pytest.raises(narrows.NarrowsError, match="is damaged"):
         _feed(spec, tmp_path)
+
+
+def test_whoever_asks_for_the_lag_is_in_nobodys_way(spec: ReadSpec, tmp_path: Path) -> None:
+    feed = _feed(spec, tmp_path)
+    ended, lags = threading.Event(), []
+
+    def look() -> None:
+        while not ended.is_set():
+            lags.append(feed.lag().units)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for number in range(150):
+            _put(tmp_path, number)
+            feed.take_all()
+    finally:
+        ended.set()
+        looking.join()
+    assert lags
+    paths = [file.path for file in FileLog(Path(str(spec.entry_log))).entries(after=-1, upto=149)]
+    assert len(paths) == len(set(paths)) == 150
+    assert feed.lag().units == 0
+
+
+def test_a_source_hears_of_what_is_published_at_least_once(
+    spec: ReadSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Entry] = []
+    monkeypatch.setattr(FileSource, "committed", lambda self, entry: heard.append(entry))
+    feed = _feed(spec, tmp_path)
+    _put(tmp_path, 0)
+    feed.take_all()
+    _read(_query(spec, tmp_path))  # and then the process was killed, before anybody was told
+    assert heard == []
+    again = _feed(spec, tmp_path)
+    for _ in range(2):
+        again.settle()
+    assert [Path(path).name for entry in heard for path, _, _ in entry] == ["0000.json"]

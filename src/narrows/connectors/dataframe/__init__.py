@@ -8,4 +8,10 @@ from __future__ import annotations
 
 from narrows.connectors.base import Connector
 
-CONNECTOR = Connector(name="dataframe", source_options=(), by_statement=False, delivers="messages")
+CONNECTOR = Connector(
+    name="dataframe",
+    source_options=(),
+    by_statement=False,
+    delivers="messages",
+    has_entries=False,
+)

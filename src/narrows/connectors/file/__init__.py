@@ -60,7 +60,6 @@ CONNECTOR = Connector(
         OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1),
         OptionSpec("batch_duration", "how long rows are gathered", duration=True),
     ),
-    has_entries=True,
     identity=("path",),
     guarantee="exactly once",
     reads_back=_reads_back,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from narrows.connectors.base import Lag, Share, Source, SourceDeclaration
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
 from narrows.files.listing import FileEntry, list_files
-from narrows.files.ranges import TARGET, pack, split, tasks_for
+from narrows.files.ranges import TARGET, expanded, pack, split, tasks_for
 from narrows.formats.base import find_format
 
 Files = Sequence[FileEntry]
@@ -59,7 +59,7 @@ class FileSource(Source):
         return [Share(part, [place[read] for read in part]) for part in packed]
 
     def size(self, entry: Entry) -> int:
-        return sum(size for _, size, _ in entry)
+        return sum(expanded(path, size) for path, size, _ in entry)
 
     def version(self, available: Files) -> str:
         text = "\n".join(sorted(repr(file) for file in available))

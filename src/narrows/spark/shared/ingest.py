@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from narrows.connectors.base import Available, Share, Source, find_connector
 from narrows.connectors.entry_log import EntryLog
 from narrows.shared.ingest_task import Union, entry_of, ingest_share
-from narrows.shared.log import SharedLog
+from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import Registry
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
@@ -107,6 +107,7 @@ class Ingest:
     def _run(self) -> None:
         try:
             self._spark.addTag(self._tag)
+            self._tell_again()
             while not self._stopped.is_set():
                 began = time.monotonic()
                 # Also when there is nothing to read: whoever has just registered waits for this.
@@ -121,6 +122,11 @@ class Ingest:
         except BaseException as error:
             if not self._stopped.is_set():
                 self.failure = error
+
+    def _tell_again(self) -> None:
+        """What an ingest before this one published and may not have come to tell the source."""
+        if self._shared.last() != EMPTY:
+            self._source.committed(self._log.entry(self._shared.last()))
 
     def _pause(self, began: float) -> float:
         left = (self._every or 0.0) - (time.monotonic() - began)

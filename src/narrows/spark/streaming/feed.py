@@ -16,7 +16,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.connectors.base import Available, Lag, Source, find_connector
-from narrows.connectors.entry_log import EntryLog
+from narrows.connectors.entry_log import EMPTY, EntryLog
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.marker_source import markers_folder
 from narrows.spark.streaming.checkpoint import MarkerPosition, check_markers, marker_position
@@ -40,8 +40,12 @@ class Feed:
         position = self._position()
         self._markers = Markers(self._folder, position.committed, position.newest_ms)
         self._recover(position)
-        self._told = position.committed
-        """The entry up to which the source knows that all is published."""
+        self._told = EMPTY
+        """The entry up to which the source knows that all is published. A run before this one may
+        have ended before it could tell, so it is told again."""
+        self._taking = threading.Lock()
+        """Whoever feeds the query takes; whoever looks at its progress asks what is left to take.
+        Neither source nor log can be asked while somebody takes."""
 
     @property
     def source(self) -> str:
@@ -65,12 +69,15 @@ class Feed:
         committed = self._position().committed
         self._markers.forget(committed)
         if committed > self._told:
-            self._source.committed(self._log.entry(committed))
+            with self._taking:
+                self._source.committed(self._log.entry(committed))
             self._told = committed
         return committed
 
     def lag(self) -> Lag:
-        return self._source.lag(self._log, self._source.available())
+        available = self._source.available()
+        with self._taking:
+            return self._source.lag(self._log, available)
 
     def check(self, batch: int) -> None:
         """Stops a batch that would pass over entries, before it reads anything."""
@@ -111,11 +118,12 @@ class Feed:
 
     def _admit(self, available: Available) -> bool:
         """Takes as much as one micro-batch may have; false when nothing is new."""
-        entry = self._source.admit(self._log, available)
-        if entry is None:
-            return False
-        self._give(self._log.append(entry))
-        return True
+        with self._taking:
+            entry = self._source.admit(self._log, available)
+            if entry is None:
+                return False
+            self._give(self._log.append(entry))
+            return True
 
     def _give(self, number: int) -> None:
         shares = self._source.split(self._log.entry(number), self._spec.partitions)

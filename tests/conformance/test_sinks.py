@@ -1,0 +1,94 @@
+"""The sinks that come with Narrows, and one that does not, obey the laws."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from narrows.sql.statements import OptionValue
+from support.conformance.sinks import ExactlyOnceLaws, SinkCase, SinkLaws
+from support.toy_package import install_toy
+
+OTHERS = ("mine.json.bak", "p-0000000000-x.json", ".p-notes.writing", "_p", "p-0000000000-9.json")
+"""Files of the user's, which look like those of a pipeline."""
+
+
+class FileCase(SinkCase):
+    """Sinks that write files: into a folder of the user's, or one of ours."""
+
+    def __init__(self, folder: Path, connector: str) -> None:
+        super().__init__(folder)
+        self.connector = connector
+        self._place = folder / ("out" if connector == "file" else "ours")
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {"path": str(self._place)} if self.connector == "file" else {}
+
+    def visible(self) -> list[dict[str, Any]]:
+        files = [path for path in self._files() if not path.name.startswith((".", "_"))]
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def hidden(self) -> Sequence[object]:
+        return [path for path in self._files() if path.name.startswith(".")]
+
+    def disturb(self) -> object:
+        self._place.mkdir(parents=True)
+        for name in OTHERS:
+            (self._place / name).write_text("the user's")
+        return self.disturbance()
+
+    def disturbance(self) -> object:
+        return [(self._place / name).read_text() for name in OTHERS]
+
+    def _files(self) -> list[Path]:
+        found = self._place.iterdir() if self._place.is_dir() else ()
+        return sorted(path for path in found if path.name not in OTHERS)
+
+
+class ToyCase(SinkCase):
+    connector = "sqlite"
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {"path": str(self.folder / "out.db")}
+
+    def visible(self) -> list[dict[str, Any]]:
+        return [json.loads(row) for (row,) in self._select("SELECT row FROM written")]
+
+    def hidden(self) -> Sequence[object]:
+        return self._select("SELECT * FROM staged")
+
+    def disturb(self) -> object:
+        with closing(sqlite3.connect(self.folder / "out.db")) as database, database:
+            database.execute("CREATE TABLE mine (pipeline TEXT, batch INT)")
+            database.execute("INSERT INTO mine VALUES ('p', 0)")
+        return self.disturbance()
+
+    def disturbance(self) -> object:
+        return self._select("SELECT * FROM mine")
+
+    def _select(self, query: str) -> list[Any]:
+        with closing(sqlite3.connect(self.folder / "out.db")) as database:
+            known = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
+            return database.execute(query).fetchall() if query.split()[-1] in known else []
+
+
+@pytest.mark.parametrize("case", ["file", "memory", "console"], indirect=True)
+class TestFiles(SinkLaws, ExactlyOnceLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path, request: pytest.FixtureRequest) -> SinkCase:
+        return FileCase(tmp_path, request.param)
+
+
+class TestToy(SinkLaws, ExactlyOnceLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SinkCase:
+        install_toy(tmp_path, monkeypatch)
+        return ToyCase(tmp_path)

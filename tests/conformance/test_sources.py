@@ -1,0 +1,161 @@
+"""The sources that come with Narrows, and one that does not, obey the laws."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from narrows.connectors.entry_log import EntryLog
+from narrows.demand import ALL
+from narrows.shared.ingest_task import Union, entry_of, ingest_share
+from narrows.shared.log import SharedLog
+from narrows.shared.registry import Registry
+from narrows.shared.source import CONSUMER, ENTRIES_AT_ONCE, FOLDER
+from narrows.sql.statements import OptionValue
+from support.conformance.source_case import Limit, Reading, SourceCase
+from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
+from support.toy_package import install_toy
+
+
+class FileCase(SourceCase):
+    connector = "file"
+    limit = Limit({"max_files_per_trigger": 2}, 2)
+    tight: Mapping[str, OptionValue] | None = {"max_bytes_per_trigger": 1}
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (folder / "in").mkdir()
+        self._files = 0
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {"path": str(self.folder / "in")}
+
+    def put(self, payloads: Sequence[bytes]) -> None:
+        path = self.folder / "in" / f"{self._files:06d}.json{self.suffix}"
+        path.write_bytes(self.stored(b"".join(payload + b"\n" for payload in payloads)))
+        os.utime(path, (self._files, self._files))  # oldest first
+        self._files += 1
+
+    suffix = ""
+
+    def stored(self, lines: bytes) -> bytes:
+        return lines
+
+    def lines(self, path: str) -> bytes:
+        return Path(path).read_bytes()
+
+    def payload_at(self, position: Mapping[str, Any]) -> bytes:
+        assert set(position) == {"file", "offset"}
+        return self.lines(position["file"])[position["offset"] :].split(b"\n")[0]
+
+    def lose(self) -> int:
+        files = list((self.folder / "in").iterdir())
+        for file in files:
+            file.unlink()
+        return len(files)
+
+
+class CompressedCase(FileCase):
+    suffix = ".gz"
+
+    def stored(self, lines: bytes) -> bytes:
+        return gzip.compress(lines)
+
+    def lines(self, path: str) -> bytes:
+        return gzip.decompress(Path(path).read_bytes())
+
+
+class SharedLogCase(SourceCase):
+    """What is put is taken and decoded by an ingest right away; pipelines read its log."""
+
+    connector = "shared log"
+    limit = Limit({}, ENTRIES_AT_ONCE)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        (folder / "files").mkdir()
+        self._files = FileCase(folder / "files")
+        self._ingest = Reading(self._files)
+        self._shared = folder / "shared"
+        self._registry = Registry(self._shared)
+        self._registry.register({"c": ALL})
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {FOLDER: str(self._shared), CONSUMER: "c"}
+
+    def declared(self, more: Mapping[str, OptionValue]) -> Mapping[str, OptionValue]:
+        return {**self.options, **more}  # no statement names it
+
+    def put(self, payloads: Sequence[bytes]) -> None:
+        self._files.put(payloads)
+        self._ingest.drain()
+        log = EntryLog(self._ingest.folder / "log")
+        for number in range(SharedLog(self._shared).last() + 1, log.last() + 1):
+            applied = self._registry.apply(number)
+            union = Union(number, applied.version, applied.demand)
+            shares = self._ingest.source.split(log.entry(number), 2)
+            spec = self._ingest.spec
+            told = [ingest_share(spec, str(self._shared), union, share) for share in shares]
+            SharedLog(self._shared).publish(entry_of(told))
+
+
+class ToyCase(SourceCase):
+    connector = "sqlite"
+    limit = Limit({"max_payloads_per_trigger": 3}, 3)
+    tight: Mapping[str, OptionValue] | None = {"max_payloads_per_trigger": 1}
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {"path": str(self.folder / "in.db")}
+
+    def put(self, payloads: Sequence[bytes]) -> None:
+        with closing(sqlite3.connect(self.folder / "in.db")) as database, database:
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS payloads (id INTEGER PRIMARY KEY, payload BLOB)"
+            )
+            rows = [(payload,) for payload in payloads]
+            database.executemany("INSERT INTO payloads (payload) VALUES (?)", rows)
+
+    def payload_at(self, position: Mapping[str, Any]) -> bytes:
+        with closing(sqlite3.connect(position["path"])) as database:
+            query = "SELECT payload FROM payloads WHERE id = ?"
+            (found,) = database.execute(query, (position["id"],)).fetchone()
+        return bytes(found)
+
+    def lose(self) -> int:
+        (self.folder / "in.db").unlink()
+        return 1
+
+
+class TestFiles(SourceLaws, PayloadLaws, LossLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path) -> SourceCase:
+        return FileCase(tmp_path)
+
+
+class TestCompressedFiles(SourceLaws, PayloadLaws, LossLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path) -> SourceCase:
+        return CompressedCase(tmp_path)
+
+
+class TestSharedLog(SourceLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path) -> SourceCase:
+        return SharedLogCase(tmp_path)
+
+
+class TestToy(SourceLaws, PayloadLaws, LossLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceCase:
+        install_toy(tmp_path, monkeypatch)
+        return ToyCase(tmp_path)
