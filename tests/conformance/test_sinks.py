@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from narrows.sql.statements import OptionValue
+from narrows.plugins.options import OptionValue
 from support.conformance.sinks import ExactlyOnceLaws, SinkCase, SinkLaws
 from support.toy_package import install_toy
 

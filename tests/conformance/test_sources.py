@@ -14,11 +14,11 @@ import pytest
 
 from narrows.connectors.entry_log import EntryLog
 from narrows.demand import ALL
+from narrows.plugins.options import OptionValue
 from narrows.shared.ingest_task import Union, entry_of, ingest_share
 from narrows.shared.log import SharedLog
 from narrows.shared.registry import Registry
 from narrows.shared.source import CONSUMER, ENTRIES_AT_ONCE, FOLDER
-from narrows.sql.statements import OptionValue
 from support.conformance.source_case import Limit, Reading, SourceCase
 from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
 from support.toy_package import install_toy

@@ -15,7 +15,7 @@ import pytest
 from narrows import Catalog
 from narrows.connectors.base import find_connector
 from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
-from narrows.sql.statements import OptionValue
+from narrows.plugins.options import OptionValue
 from narrows.worker.write import (
     Receipts,
     discard,

@@ -16,9 +16,9 @@ from narrows import Catalog
 from narrows.connectors.base import Available, Source, find_connector
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.demand import ALL, Demand
+from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
 from narrows.sql.scope import Name
-from narrows.sql.statements import OptionValue
 from narrows.sql.types import read_schema
 from narrows.worker.counts import ReadCounts, total_counts
 from narrows.worker.dead_letters import read_dead_letters
