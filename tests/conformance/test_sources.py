@@ -105,7 +105,7 @@ class SharedLogCase(SourceCase):
             shares = self._ingest.source.split(log.entry(number), 2)
             spec = self._ingest.spec
             told = [ingest_share(spec, str(self._shared), union, share) for share in shares]
-            SharedLog(self._shared).publish(entry_of(told))
+            SharedLog(self._shared).publish(entry_of(union, told))
 
 
 class ToyCase(SourceCase):

@@ -49,7 +49,9 @@ def check_options(
     if form is None:
         declared.remove(next(spec for spec in declared if spec.name == FORMAT.name))
     else:
-        declared += form.options(sink=sink) or ()
+        brings_files = sink or connector.delivers == "files"
+        own = form.options(sink=sink) or ()
+        declared += [spec for spec in own if brings_files or not spec.of_files]
     specs = {spec.name: spec for spec in declared}
     problems: list[Problem] = []
     values: dict[str, OptionValue] = {

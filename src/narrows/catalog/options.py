@@ -21,6 +21,16 @@ TABLE_OPTIONS: tuple[OptionSpec, ...] = (
     ),
 )
 
+EVENT_TIME_OPTIONS: tuple[OptionSpec, ...] = (
+    OptionSpec("eventtime", "the column that says when a row happened"),
+    OptionSpec(
+        "eventtime_unit",
+        "what an event time of type BIGINT counts since 1970",
+        choices=("s", "ms", "us"),
+    ),
+    OptionSpec("watermark", "how late a row may come", duration=True),
+)
+
 STREAM_OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     OptionSpec("shared", "decode once for all running pipelines", type=bool, default=False),
@@ -29,13 +39,7 @@ STREAM_OPTIONS: tuple[OptionSpec, ...] = (
         "where a new pipeline begins on a shared stream",
         choices=("latest", "earliest"),
     ),
-    OptionSpec("eventtime", "the column that says when a row happened"),
-    OptionSpec(
-        "eventtime_unit",
-        "what an event time of type BIGINT counts since 1970",
-        choices=("s", "ms", "us"),
-    ),
-    OptionSpec("watermark", "how late a row may come", duration=True),
+    *EVENT_TIME_OPTIONS,
 )
 
 SINK_OPTIONS: tuple[OptionSpec, ...] = (CONNECTOR, OptionSpec("format", FORMAT.doc))

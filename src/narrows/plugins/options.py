@@ -35,6 +35,8 @@ class OptionSpec:
     choices: tuple[str, ...] = ()
     duration: bool = False
     least: int | None = None
+    of_files: bool = False
+    """Is it about files? Then formats have it only where a connector brings such."""
 
     def check(self, option: Option) -> OptionValue:
         value = option.value

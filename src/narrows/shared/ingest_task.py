@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from narrows.connectors.base import Share
 from narrows.demand import NOTHING, Demand
-from narrows.demand_json import demand_from_json, demand_to_json
 from narrows.projection.columns import Aspect, DecodeProjection
 from narrows.shared.log import Entry, SharedLog
 from narrows.shared.segments import SegmentWriter, segment_from_json
@@ -76,9 +75,6 @@ def _ingest(
         segment = writer.finish()
     return json.dumps(
         {
-            "number": union.number,
-            "version": union.version,
-            "demand": demand_to_json(union.demand),
             "segments": [] if segment is None else [asdict(segment)],
             "counts": asdict(counts),
         }
@@ -96,17 +92,18 @@ def _for_union(spec: ReadSpec, union: Union) -> ReadSpec:
     return replace(spec, projection=projection, names=names, event_time=event_time)
 
 
-def entry_of(messages: Sequence[str]) -> Entry:
-    """The entry of the shared log that the tasks of a batch have made together."""
+def entry_of(union: Union, messages: Sequence[str]) -> Entry:
+    """The entry of the shared log that the tasks of a batch have made together. There need not be
+    any: then it is an entry without rows, for the numbers of entries have no gaps."""
     said = [json.loads(message) for message in messages]
     counts: dict[str, int] = {}
     for message in said:
         for name, count in message["counts"].items():
             counts[name] = counts.get(name, 0) + count
     return Entry(
-        number=said[0]["number"],
-        version=said[0]["version"],
-        demand=demand_from_json(said[0]["demand"]),
+        number=union.number,
+        version=union.version,
+        demand=union.demand,
         segments=tuple(segment_from_json(s) for message in said for s in message["segments"]),
         counts=counts,
     )

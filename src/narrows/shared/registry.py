@@ -46,6 +46,8 @@ from narrows.shared.snapshot import Applied, Consumer, Snapshot
 
 LEASE_SECONDS = 60.0
 LATEST, EARLIEST = "latest", "earliest"
+CONSUMER_LOGS = "consumers"
+"""The folder beside the registry where consumers with a query of their own keep what they took."""
 _NUMBER = "#"
 
 

@@ -235,15 +235,11 @@ class Session:
         """Makes the payloads of a data frame - of Kafka, Delta, anything - a source.
 
         `payload` is the column that holds them, `schema` what is in them. A streaming data frame
-        makes a stream, any other a table. Options are those of a stream or table of files:
-        `format`, `on_error`, `eventtime`, `shared` and so on.
+        makes a stream, any other a table. Options are those that all sources have: `format` and
+        its own, `on_error`, `eventtime`, `eventtime_unit`, `watermark`; of a stream also `shared`
+        and `start_at`.
         """
-        if payload not in frame.columns:
-            raise fail(
-                Code.UNKNOWN_COLUMN,
-                f"the data frame has no column `{payload}`",
-                hint=f"its columns are {', '.join(frame.columns)}",
-            )
+        payloads = PayloadFrame(frame, payload)
         statement = CreateSource(
             name=name,
             name_span=Span(0, 0),
@@ -253,7 +249,7 @@ class Session:
         )
         source = declared_source(statement, CONNECTORS.find("dataframe"))
         self.catalog.add_source(source)
-        self._frames[name.casefold()] = PayloadFrame(frame, payload)
+        self._frames[name.casefold()] = payloads
 
     # --- pipelines --------------------------------------------------------------------------------
 

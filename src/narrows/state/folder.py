@@ -31,7 +31,7 @@ from narrows.errors import Code, fail
 from narrows.files.atomic import make_private, write_atomically
 from narrows.files.names import file_name
 from narrows.logical.nodes import Node
-from narrows.shared.registry import Registry, pipeline_of
+from narrows.shared.registry import CONSUMER_LOGS, Registry, pipeline_of
 from narrows.state.plan_shape import Shape, shape_of
 
 VERSION = "2"
@@ -201,10 +201,12 @@ class StateFolder:
         ):
             shutil.rmtree(folder, ignore_errors=True)
         for stream in (self.path / "shared").glob("*"):
-            registry = Registry(stream)
-            for consumer in registry.snapshot().positions:
+            registry, logs = Registry(stream), stream / CONSUMER_LOGS
+            known = {*registry.snapshot().positions, *(log.name for log in logs.glob("*"))}
+            for consumer in known:
                 if pipeline_of(consumer) == file_name(pipeline):
                     registry.forget(consumer)
+                    shutil.rmtree(logs / consumer, ignore_errors=True)
         self.record(pipeline).unlink(missing_ok=True)
         self.closed_mark(pipeline).unlink(missing_ok=True)
 

@@ -2,7 +2,7 @@
 
 Nobody knows where Spark has them from. So the place of a payload is the time at which its
 micro-batch began, the task, and its number there: enough to tell two equal payloads apart, and the
-same when a task is tried again.
+same when a task is tried again. A table has no micro-batches, and is the same whenever it is read.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from narrows.worker.row_order import Place, RowOrder
 class _Messages:
     """Payloads of one Arrow batch."""
 
-    def __init__(self, payloads: pa.Array, batch: int, task: int, first: int) -> None:
+    def __init__(self, payloads: pa.Array, place: Position, first: int) -> None:
         self._payloads = payloads
-        self._place = {"batch": batch, "task": task}
+        self._place = place
         self._first = first
 
     def payload(self, number: int) -> bytes:
@@ -44,17 +44,20 @@ def decode_messages(
     order: RowOrder | None = None
     letters: DeadLetters | None = None
     key = ""
+    place: dict[str, int] = {}
     try:
         for batch in batches:
             if not batch.num_rows:
                 continue
             at = batch.column(1)[0].as_py()
             if order is None or letters is None:
-                order, key = RowOrder(Place(at, task)), f"{spec.source}:{at}:{task}"
+                order = RowOrder(Place(at, task))
+                place = {"task": task} if spec.bounded else {"batch": at, "task": task}
+                key = ":".join(map(str, (spec.source, *place.values())))
                 letters = DeadLetters(spec, key)
             payloads = batch.column(0).cast(pa.binary()).drop_null()
             decoded = with_time(spec, _decoded(spec, payloads))
-            letters.add(_Messages(payloads, at, task, first), decoded.bad)
+            letters.add(_Messages(payloads, place, first), decoded.bad)
             first += len(payloads)
             shipped = ship(spec, decoded, order)
             counts.add(payloads.nbytes, decoded, shipped.num_rows, int(shipped.nbytes))

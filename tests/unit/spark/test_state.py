@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from narrows import Catalog
 from narrows.cli.main import app
+from narrows.connectors.entry_log import EntryLog
 from narrows.demand import NOTHING
 from narrows.errors import Code, NarrowsError
 from narrows.logical.nodes import Node
-from narrows.shared.registry import Registry, consumers_of
+from narrows.shared.registry import CONSUMER_LOGS, Registry, consumers_of
 from narrows.state.folder import StateFolder
 
 PLACES: list[Callable[[StateFolder, str], Path]] = [
@@ -201,5 +202,9 @@ def test_a_reset_forgets_no_other_consumer(tmp_path: Path) -> None:
     mine = [*consumers_of("P", 2), *consumers_of("p", 1)]
     assert not set(others) & set(mine)
     registry.register(dict.fromkeys([*others, *mine], NOTHING))
+    logs = state.shared("S") / CONSUMER_LOGS
+    for consumer in (*others, *mine):
+        EntryLog(logs / consumer).append({"after": -1, "upto": 0})
     state.reset("p")
     assert sorted(registry.snapshot().positions) == sorted(others)
+    assert sorted(log.name for log in logs.iterdir()) == sorted(others)

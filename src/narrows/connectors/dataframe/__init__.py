@@ -6,11 +6,12 @@ its checkpoint how far it has come; what is left to us is to decode them (`spark
 
 from __future__ import annotations
 
+from narrows.catalog.options import EVENT_TIME_OPTIONS
 from narrows.connectors.base import Connector
 
 CONNECTOR = Connector(
     name="dataframe",
-    source_options=(),
+    source_options=EVENT_TIME_OPTIONS,  # also of one that is a table
     by_statement=False,
     delivers="messages",
     has_entries=False,

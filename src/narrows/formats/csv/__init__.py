@@ -9,7 +9,13 @@ from narrows.plugins.options import OptionSpec
 from narrows.schema import Struct, is_nested
 
 _OPTIONS = (
-    OptionSpec("header", "the first line of a file names the columns", type=bool, default=False),
+    OptionSpec(
+        "header",
+        "the first line of a file names the columns",
+        type=bool,
+        default=False,
+        of_files=True,
+    ),
     OptionSpec("delimiter", "what stands between values", default=","),
 )
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.catalog.objects import Source
 from narrows.connectors.base import Source as ConnectedSource
 from narrows.connectors.base import SourceDeclaration, find_connector
+from narrows.errors import Code, NarrowsError, fail
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import Decoded
 from narrows.physical.execution import rows_of
@@ -77,7 +78,10 @@ class Context:
         if streaming and spec.entry_log is not None:
             return read_stream(self.spark, spec)
         if node.source.comes_as_frame:
-            return decode_payloads(self.frames[node.source.name.casefold()], spec)
+            payloads = self.frames[node.source.name.casefold()]
+            if payloads.frame.isStreaming and not streaming:
+                raise _is_streaming(node.source)
+            return decode_payloads(payloads, spec)
         return self.tables.query(spec)
 
     def opener(self, place: Place, *, streaming: bool) -> OpenSource:
@@ -97,6 +101,16 @@ class Context:
         if plain is not None and plain.in_order and not plain.node.source.comes_as_frame:
             return read_available(self.spark, place(plain.node, plain.spec))
         return compile_plan(root, self.spark, self.opener(place, streaming=False))
+
+
+def _is_streaming(source: Source) -> NarrowsError:
+    return fail(
+        Code.NOT_SUPPORTED,
+        f"`{source.name}` is a streaming data frame: only Spark knows what it has, so no query can"
+        " read what is there now",
+        hint="make a pipeline of the query: `CREATE PIPELINE ... AS SELECT ...`, and start it; or"
+        " register a data frame that is not streaming (`spark.read`)",
+    )
 
 
 def connected(source: Source) -> ConnectedSource:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.files.names import file_name
@@ -29,6 +31,7 @@ from narrows.worker.messages import decode_messages
 from narrows.worker.read_spec import ReadSpec
 
 _MESSAGE = "message"
+_LOOK_SECONDS = 0.1
 
 
 class FrameIngest:
@@ -88,12 +91,31 @@ class FrameIngest:
         return goal
 
     def _await(self, goal: Goal, query: StreamingQuery, *, bounded: bool) -> None:
-        def wait() -> None:
-            with contextlib.suppress(PySparkException):  # its failure is told elsewhere
-                query.awaitTermination() if bounded else query.processAllAvailable()
-                goal.upto = self._shared.last()
+        if bounded:
+            self._in_thread(self._await_spark, goal, query.awaitTermination)
+        else:
+            self._in_thread(self._await_spark, goal, query.processAllAvailable)
+            self._in_thread(self._await_batch, goal, query)
 
-        threading.Thread(target=wait, name=f"goal of {self._spec.source}", daemon=True).start()
+    def _in_thread(self, wait: Callable[..., None], *arguments: object) -> None:
+        name = f"goal of {self._spec.source}"
+        threading.Thread(target=wait, args=arguments, name=name, daemon=True).start()
+
+    def _await_spark(self, goal: Goal, read_all: Callable[[], object]) -> None:
+        with contextlib.suppress(PySparkException):  # its failure is told elsewhere
+            read_all()
+            goal.upto = self._shared.last()
+
+    def _await_batch(self, goal: Goal, query: StreamingQuery) -> None:
+        """Waits for a micro-batch that began later, and read all that its sources had by then.
+
+        Spark only tells when there is nothing new at all, and of a busy stream that is never so.
+        """
+        begun, pause = datetime.now(UTC), threading.Event()
+        while goal.upto is None and query.isActive:
+            if _has_read_all(query.lastProgress, begun):
+                goal.upto = self._shared.last()
+            pause.wait(_LOOK_SECONDS)
 
     def reached(self, goal: Goal) -> bool:
         return goal.upto is not None and self._shared.last() >= goal.upto
@@ -124,5 +146,12 @@ class FrameIngest:
             yield pa.RecordBatch.from_arrays([pa.array([message])], names=[_MESSAGE])
 
         rows = messages.mapInArrow(decode, f"{_MESSAGE} STRING").collect()
-        if rows:
-            self._shared.publish(entry_of([row[_MESSAGE] for row in rows]))
+        self._shared.publish(entry_of(union, [row[_MESSAGE] for row in rows]))
+
+
+def _has_read_all(progress: StreamingQueryProgress | None, after: datetime) -> bool:
+    """Has a micro-batch begun after that moment, and read all that its sources had? Some do not say
+    what they have."""
+    if progress is None or datetime.fromisoformat(progress.timestamp) <= after:
+        return False
+    return all(source.endOffset == source.latestOffset for source in progress.sources)

@@ -167,5 +167,5 @@ class Ingest:
         rows = tasks.mapInArrow(decode, f"{_MESSAGE} STRING").collect()
         if self._stopped.is_set():
             return  # somebody may have taken over: the segments are swept
-        self._shared.publish(entry_of([row[_MESSAGE] for row in rows]))
+        self._shared.publish(entry_of(union, [row[_MESSAGE] for row in rows]))
         self._source.committed(entry)

@@ -12,7 +12,7 @@ from narrows.demand import NOTHING, Demand
 from narrows.plugins.options import parse_duration
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
-from narrows.shared.registry import LEASE_SECONDS, Registered, Registry
+from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, Registered, Registry
 from narrows.shared.source import CONSUMER, FOLDER
 from narrows.spark.compile.context import Context
 from narrows.spark.shared.frame_ingest import FrameIngest
@@ -81,7 +81,7 @@ class SharedStream:
                 CONSUMER: consumer,
                 "timezone": self._context.timezone,
             },
-            entry_log=str(self.folder / "consumers" / consumer),
+            entry_log=str(self.folder / CONSUMER_LOGS / consumer),
         )
 
     def unregister(self, *names: str, failed: bool = False) -> None:
