@@ -11,11 +11,15 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from narrows.spark.sql.parsed import SUBSTITUTE
+
 _SETTINGS = {
     "spark.app.name": "narrows",
     # An index past the end or an overflow must not kill a stream: NULL instead of an error.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # A text means itself, and not what the driver's environment says.
+    SUBSTITUTE: "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
