@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from narrows.secrets import without_secrets
+
 
 class Code(StrEnum):
     """Stable names for what can be wrong; users may match on them."""
@@ -89,8 +91,11 @@ class NarrowsError(Exception):
         *problems: Problem,
         text: str | None = None,
         filename: str | None = None,
+        secrets: Sequence[Span] = (),
     ) -> None:
         super().__init__(*problems)
+        self._secrets = secrets
+        """Where in the text something stands that is not to be shown, whatever it is called."""
         self.problems: tuple[Problem, ...] = problems
         self.text = text
         self.filename = filename
@@ -100,7 +105,11 @@ class NarrowsError(Exception):
         return self.problems[0].code
 
     def located(self, text: str, filename: str | None = None) -> NarrowsError:
-        """This error with the text its spans point into, for whoever raised it did not have it."""
+        """This error with the text its spans point into, for whoever raised it did not have it.
+        Passwords in it are nobody's business."""
+        for span in self._secrets:
+            text = text[: span.start] + "*" * (span.end - span.start) + text[span.end :]
+        text = without_secrets(text)
         if self.text is None:
             self.text = text
         if self.filename is None and self.text == text:

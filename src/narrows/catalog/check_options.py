@@ -68,7 +68,8 @@ def check_options(
             hint = f"connector `{connector.name}` needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
-        raise NarrowsError(*problems)
+        hidden = [o.value_span for n, o in options.items() if n in specs and specs[n].is_secret]
+        raise NarrowsError(*problems, secrets=[span for span in hidden if span is not None])
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)

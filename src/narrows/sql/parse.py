@@ -15,7 +15,8 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
-from narrows.plugins.options import Option, Options
+from narrows.plugins.options import Option, Options, OptionValue
+from narrows.secrets import is_secret
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.scope import Name
@@ -269,11 +270,21 @@ class _StatementParser:
             if key in options:
                 raise fail(Code.INVALID_OPTION, f"option `{key}` is given twice", key_span)
             cursor.expect("=")
-            value, value_span = cursor.value()
+            value, value_span = self._option_value(key)
             options[key] = Option(value, key_span, value_span)
             if not cursor.take(","):
                 cursor.expect(")")
                 return options
+
+    def _option_value(self, key: str) -> tuple[OptionValue, Span]:
+        span = self._cursor.span
+        try:
+            return self._cursor.value()
+        except NarrowsError:
+            if not is_secret(key):
+                raise
+            message = f"expected a value of `{key}` in quotes"
+            raise fail(Code.SYNTAX_ERROR, message, span) from None
 
     def _option_key(self) -> tuple[str, Span]:
         """A key may have dots: `spark.sql.shuffle.partitions`. Keys have no case."""
