@@ -166,6 +166,7 @@ def query(
     debug: Debug = False,
 ) -> None:
     """Run a query over what is there now, and print its rows."""
+    from narrows.cli.remarks import print_remarks
     from narrows.cli.tables import print_rows
     from narrows.spark.write.json_lines import json_lines
 
@@ -179,11 +180,13 @@ def query(
             if as_json:
                 for line in json_lines(limited, session.timezone):
                     print(shown_json(line))
+                print_remarks(catalog, session.state, session.query_counts())
                 return
             names = [f"c{i}" for i in range(len(frame.columns))]  # the query's may repeat
             rows = [row.asDict(recursive=True) for row in limited.toDF(*names).collect()]
             texts = tuple(tuple(_cell(row[name]) for name in names) for row in rows)
             print_rows(Rows(tuple(frame.columns), texts))
+            print_remarks(catalog, session.state, session.query_counts())
 
 
 @app.command(name="dead-letters")

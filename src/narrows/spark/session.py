@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,7 +17,7 @@ from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import Node
-from narrows.logical.walk import transform_up
+from narrows.logical.walk import sources_of, transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan_query
@@ -32,6 +33,7 @@ from narrows.spark.run.analyze import explain_analyze
 from narrows.spark.run.embedded import embedded_session
 from narrows.spark.run.executor_package import ship_package
 from narrows.spark.run.projections import Projections
+from narrows.spark.run.query_counts import QueryCounts
 from narrows.spark.run.run import Run, read_rows
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
@@ -56,6 +58,7 @@ from narrows.sql.statements import (
 )
 from narrows.sql.types import read_schema
 from narrows.state.folder import StateFolder
+from narrows.worker.counts import ReadCounts
 
 
 def connect(
@@ -99,7 +102,10 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, PayloadFrame] = {}
         self._runs: list[Run] = []
-        self._context = Context(spark, state, pruning, TableReads(spark), self._frames)
+        self._context = Context(
+            spark, state, pruning, TableReads(spark), self._frames, f"query-{uuid4().hex}"
+        )
+        self._counts = QueryCounts(state, self._context.queries)
         self._shared = SharedStreams(self._context)
         self._projections = Projections(self._context, catalog)
         ship_package(spark)
@@ -198,7 +204,14 @@ class Session:
     def _frame(self, query: Query) -> DataFrame:
         self._projections.check()
         plan = plan_query(query, self.catalog, pruning=self._context.pruning)
+        self._counts.begin([node.source.name for node in sources_of(plan.logical)])
         return self._context.query(plan)
+
+    def query_counts(self) -> dict[str, ReadCounts]:
+        """What has been read for the last query, by source: payloads, and how many of them were
+        bad; values that were not of their type. It is complete when the query has ended, and leaves
+        out what a LIMIT did not read to its end."""
+        return self._counts.read()
 
     # --- statistics -------------------------------------------------------------------------------
 
@@ -318,6 +331,7 @@ class Session:
         for run in self._runs:
             run.stop()
         self._shared.close()
+        self._counts.forget()
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()
