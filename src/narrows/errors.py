@@ -139,8 +139,13 @@ def did_you_mean(wrong: str, candidates: Iterable[str]) -> str | None:
 
 def nearest(wrong: str, candidates: Iterable[str]) -> str | None:
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    matches = difflib.get_close_matches(wrong.casefold(), list(by_folded), n=1, cutoff=0.6)
-    return by_folded[matches[0]] if matches else None
+    folded = wrong.casefold()
+    for match in difflib.get_close_matches(folded, list(by_folded), n=1, cutoff=0.6):
+        # `int` is all in `variant`, and is not what somebody meant who wrote that.
+        shorter, longer = sorted((len(match), len(folded)))
+        if longer - shorter <= max(2, shorter // 2):
+            return by_folded[match]
+    return None
 
 
 def listed(names: Sequence[str], limit: int = 8) -> str:

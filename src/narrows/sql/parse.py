@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, nearest
 from narrows.plugins.options import Option, Options, OptionValue
 from narrows.secrets import is_secret
-from narrows.sql.cursor import Cursor
+from narrows.sql.cursor import MISSING_SEMICOLON, Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -43,11 +43,17 @@ from narrows.sql.statements import (
 )
 from narrows.sql.types import read_columns
 
-_STATEMENTS = (
-    *("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP"),
-    "SET",
-    *("SELECT", "WITH", "VALUES"),
-)
+_DECLARING = ("CREATE", "DROP", "SHOW", "DESCRIBE")
+_COMMANDS = (*_DECLARING, "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP")
+_STATEMENTS = (*_COMMANDS, "SET", "SELECT", "WITH", "VALUES")
+_WRITING = "rows are written by pipelines: `CREATE PIPELINE name INTO sink AS SELECT ...`"
+_OTHER_STATEMENTS = {
+    **dict.fromkeys(("INSERT", "MERGE", "COPY"), _WRITING),
+    **dict.fromkeys(("UPDATE", "DELETE", "TRUNCATE"), "what tables read is not ours to change"),
+    "ALTER": "declare it anew: `CREATE OR REPLACE ...`",
+}
+"""Statements that others have, and what there is for them."""
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LATERAL")
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
 _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
@@ -102,6 +108,26 @@ def deep_recursion() -> Iterator[None]:
             gc.enable()
 
 
+def _syntax_hint(read: list[Token]) -> str | None:
+    """What may be wrong, from the tokens up to the one that did not fit: a statement that begins
+    before the last one has ended, or a word before it that is misspelt."""
+    open_brackets = sum((token.text == "(") - (token.text == ")") for token in read)
+    if len(read) > 2 and not open_brackets:
+        before, last = read[-2:]
+        if _is_word(before, _COMMANDS) or _is_word(last, (*_COMMANDS, "SELECT")):
+            return MISSING_SEMICOLON
+    for token in reversed(read[-3:]):
+        meant = nearest(token.text, _CLAUSES) if token.token_type is TokenType.VAR else None
+        if meant is not None and not _is_word(token, _CLAUSES):
+            return f"did you mean `{meant}` in place of `{token.text}`?"
+    return None
+
+
+def _is_word(token: Token, words: tuple[str, ...]) -> bool:
+    quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+    return not quoted and token.text.upper() in words
+
+
 def _split(tokens: list[Token]) -> Iterator[list[Token]]:
     part: list[Token] = []
     for token in tokens:
@@ -150,16 +176,22 @@ class _StatementParser:
             case "SET":
                 parsed = self._set()
             case _:
-                hint = did_you_mean(word, _STATEMENTS) or f"statements are {', '.join(_STATEMENTS)}"
+                hint = (
+                    _OTHER_STATEMENTS.get(word)
+                    or did_you_mean(word, _STATEMENTS)
+                    or f"statements are {', '.join(_STATEMENTS)}"
+                )
                 raise fail(Code.SYNTAX_ERROR, f"`{word}` is not a statement", span, hint)
-        cursor.expect_end("the statement")
+        cursor.expect_end("the statement", _STATEMENTS)
         return parsed
 
     def query(self) -> Query:
         """All that is left, as a query."""
         cursor = self._cursor
         if not cursor.at_word(*_QUERY_WORDS):
-            raise fail(Code.SYNTAX_ERROR, f"expected a query, found {cursor.found}", cursor.span)
+            hint = _OTHER_STATEMENTS.get(cursor.text.upper())
+            message = f"expected a query, found {cursor.found}"
+            raise fail(Code.SYNTAX_ERROR, message, cursor.span, hint)
         tokens = cursor.take_rest()
         span = Span(tokens[0].start, tokens[-1].end + 1)
         check_query(tokens)
@@ -189,6 +221,7 @@ class _StatementParser:
             Code.SYNTAX_ERROR,
             message[:1].lower() + message[1:],
             Span(token.start, token.end + 1),
+            _syntax_hint(tokens[: tokens.index(token) + 1]),
         )
 
     # --- CREATE -----------------------------------------------------------------------------------
