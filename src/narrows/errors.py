@@ -55,6 +55,7 @@ class Code(StrEnum):
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"
     NOT_READY = "not_ready"
+    SPARK_NOT_STARTED = "spark_not_started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,13 @@ def fail(
 ) -> NarrowsError:
     """An error with a single problem, to be raised by the caller."""
     return NarrowsError(Problem(code, message, span, hint))
+
+
+def joined(errors: Sequence[NarrowsError]) -> NarrowsError:
+    """One error with the problems of several, which are all in one text."""
+    problems = [problem for error in errors for problem in error.problems]
+    secrets = [span for error in errors for span in error._secrets]
+    return NarrowsError(*problems, secrets=secrets)
 
 
 def did_you_mean(wrong: str, candidates: Iterable[str]) -> str | None:

@@ -69,6 +69,28 @@ def parse(text: str, filename: str | None = None) -> list[Statement]:
         raise error.located(text, filename) from None
 
 
+def parse_each(text: str) -> Iterator[tuple[Statement | NarrowsError, str | None]]:
+    """The statements of a text, or what is wrong with them, one by one; and what each declares."""
+    try:
+        parts = list(_split(tokenize(text)))
+    except NarrowsError as error:
+        yield error, None
+        return
+    for part in parts:
+        name = _declared_name(part)
+        try:
+            yield _StatementParser(part, text).statement(), name
+        except NarrowsError as error:
+            yield error, name
+
+
+def _declared_name(tokens: list[Token]) -> str | None:
+    words = [token.text for token in tokens]
+    if words[0].upper() != "CREATE":
+        return None
+    return next((word for word in words if word.upper() not in _BEFORE_A_NAME), None)
+
+
 def parse_query(text: str) -> Query:
     """A text that must be a single query."""
     try:
@@ -402,3 +424,4 @@ class _StatementParser:
 
 _KINDS = {kind.value.upper(): kind for kind in ObjectKind}
 _PLURAL_KINDS = {f"{word}S": kind for word, kind in _KINDS.items()}
+_BEFORE_A_NAME = frozenset(("CREATE", "OR", "REPLACE", "IF", "NOT", "EXISTS", *_KINDS))
