@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from narrows.secrets import without_secrets
+
 
 class Code(StrEnum):
     """Stable names for what can be wrong; users may match on them."""
@@ -53,6 +55,7 @@ class Code(StrEnum):
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"
     NOT_READY = "not_ready"
+    SPARK_NOT_STARTED = "spark_not_started"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,11 @@ class NarrowsError(Exception):
         *problems: Problem,
         text: str | None = None,
         filename: str | None = None,
+        secrets: Sequence[Span] = (),
     ) -> None:
         super().__init__(*problems)
+        self._secrets = secrets
+        """Where in the text something stands that is not to be shown, whatever it is called."""
         self.problems: tuple[Problem, ...] = problems
         self.text = text
         self.filename = filename
@@ -100,7 +106,11 @@ class NarrowsError(Exception):
         return self.problems[0].code
 
     def located(self, text: str, filename: str | None = None) -> NarrowsError:
-        """This error with the text its spans point into, for whoever raised it did not have it."""
+        """This error with the text its spans point into, for whoever raised it did not have it.
+        Passwords in it are nobody's business."""
+        for span in self._secrets:
+            text = text[: span.start] + "*" * (span.end - span.start) + text[span.end :]
+        text = without_secrets(text)
         if self.text is None:
             self.text = text
         if self.filename is None and self.text == text:
@@ -122,6 +132,13 @@ def fail(
     return NarrowsError(Problem(code, message, span, hint))
 
 
+def joined(errors: Sequence[NarrowsError]) -> NarrowsError:
+    """One error with the problems of several, which are all in one text."""
+    problems = [problem for error in errors for problem in error.problems]
+    secrets = [span for error in errors for span in error._secrets]
+    return NarrowsError(*problems, secrets=secrets)
+
+
 def did_you_mean(wrong: str, candidates: Iterable[str]) -> str | None:
     """A hint naming the nearest candidate, if one is near."""
     near = nearest(wrong, candidates)
@@ -130,8 +147,13 @@ def did_you_mean(wrong: str, candidates: Iterable[str]) -> str | None:
 
 def nearest(wrong: str, candidates: Iterable[str]) -> str | None:
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    matches = difflib.get_close_matches(wrong.casefold(), list(by_folded), n=1, cutoff=0.6)
-    return by_folded[matches[0]] if matches else None
+    folded = wrong.casefold()
+    for match in difflib.get_close_matches(folded, list(by_folded), n=1, cutoff=0.6):
+        # `int` is all in `variant`, and is not what somebody meant who wrote that.
+        shorter, longer = sorted((len(match), len(folded)))
+        if longer - shorter <= max(2, shorter // 2):
+            return by_folded[match]
+    return None
 
 
 def listed(names: Sequence[str], limit: int = 8) -> str:

@@ -62,6 +62,7 @@ def _run(code: str, **environment: str) -> str:
 
 LAYERS = (
     # What everything is said in.
+    ("secrets",),
     ("errors", "schema", "notices"),
     ("demand",),
     ("demand_json", "demand_text"),

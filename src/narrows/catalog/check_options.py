@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from narrows.catalog.options import CONNECTOR, FORMAT
-from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail
+from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, nearest
 from narrows.plugins.declared import NO_FORMAT, ConnectorSpec, FormatSpec
 from narrows.plugins.options import DEFAULT_FORMAT, Option, Options, OptionSpec, OptionValue
 from narrows.plugins.registry import CONNECTORS, FORMATS, Registry, T
@@ -70,7 +70,8 @@ def check_options(
             hint = f"connector `{connector.name}` needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
-        raise NarrowsError(*problems)
+        hidden = [o.value_span for n, o in options.items() if n in specs and specs[n].is_secret]
+        raise NarrowsError(*problems, secrets=[span for span in hidden if span is not None])
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)
@@ -97,6 +98,10 @@ def _connector(options: Options, sink: bool, owner: Name) -> ConnectorSpec:
     option = options.get(CONNECTOR.name)
     if option is not None:
         return _named(CONNECTORS, CONNECTOR, option, sink)
+    misspelt = nearest(CONNECTOR.name, options)
+    if misspelt is not None:
+        message, hint = f"there is no option `{misspelt}`", f"did you mean `{CONNECTOR.name}`?"
+        raise fail(Code.UNKNOWN_OPTION, message, options[misspelt].key_span, hint)
     usable = ", ".join(connector.name for connector in CONNECTORS.usable(sink=sink))
     message = f"`{owner.text}` lacks the option `connector`"
     hint = f"add `connector = '...'`, one of {usable}"

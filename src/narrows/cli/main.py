@@ -105,7 +105,7 @@ def validate(file: CatalogFile, debug: Debug = False) -> None:
     """Check the statements of a file, and plan its pipelines."""
     with _errors_for_people(debug):
         catalog = Catalog()
-        catalog.load(file)
+        catalog.check_file(file)
         print(shown(f"{file}: ok, {catalog.summary()}"))
 
 
@@ -138,7 +138,8 @@ def run(
     debug: Debug = False,
 ) -> None:
     """Run pipelines on Spark, until they are done (--once) or stopped with Ctrl-C."""
-    from narrows.cli.progress import follow
+    from narrows.state.before_start import check_pipelines, check_settings
+    from narrows.state.folder import StateFolder
 
     with _errors_for_people(debug):
         catalog = Catalog()
@@ -146,9 +147,11 @@ def run(
         names = pipelines or [pipeline.name for pipeline in catalog.pipelines]
         if not names:
             raise fail(Code.UNKNOWN_OBJECT, f"`{file}` has no pipelines to run")
-        for name in names:
-            catalog.pipeline(name)
+        check_settings(trigger, start_at)
+        check_pipelines(StateFolder(state), catalog, names, pruning=pruning)
         with _session(state, master, conf, pruning, catalog) as session:
+            from narrows.cli.progress import follow
+
             run = session.start(*names, once=once, trigger=trigger, start_at=start_at)
             follow(session, run)
 
@@ -166,6 +169,7 @@ def query(
     debug: Debug = False,
 ) -> None:
     """Run a query over what is there now, and print its rows."""
+    from narrows.cli.remarks import print_remarks
     from narrows.cli.tables import print_rows
     from narrows.spark.write.json_lines import json_lines
 
@@ -179,11 +183,13 @@ def query(
             if as_json:
                 for line in json_lines(limited, session.timezone):
                     print(shown_json(line))
+                print_remarks(catalog, session.state, session.query_counts())
                 return
             names = [f"c{i}" for i in range(len(frame.columns))]  # the query's may repeat
             rows = [row.asDict(recursive=True) for row in limited.toDF(*names).collect()]
             texts = tuple(tuple(_cell(row[name]) for name in names) for row in rows)
             print_rows(Rows(tuple(frame.columns), texts))
+            print_remarks(catalog, session.state, session.query_counts())
 
 
 @app.command(name="dead-letters")
@@ -295,6 +301,8 @@ def _session(
         if not separator:
             raise fail(Code.INVALID_OPTION, f"--conf {setting}: write KEY=VALUE")
         settings[key] = value
+    if sys.stderr.isatty():
+        print("starting Spark ...", file=sys.stderr, flush=True)
     from narrows.spark.session import connect
 
     return connect(master=master, conf=settings, state=state, pruning=pruning, catalog=catalog)

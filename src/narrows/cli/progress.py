@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from rich.live import Live
 from rich.table import Table
 
 from narrows.catalog.objects import Sink
+from narrows.cli.remarks import print_remarks
 from narrows.cli.shown import shown, shown_json
 from narrows.cli.tables import cell
 from narrows.logical.walk import sources_of
 from narrows.spark.run.pipeline_run import FAILED, PipelineRun
 from narrows.spark.run.run import Run
 from narrows.spark.session import Session
+from narrows.worker.counts import ReadCounts
 
 _INTERVAL = 0.5
 
@@ -28,28 +31,53 @@ def follow(session: Session, run: Run) -> None:
     """Shows a run until it ends. Ctrl-C stops it cleanly."""
     console = Console(stderr=True)
     tail = _ConsoleSinks(session, run)
-    try:
-        if console.is_terminal:
-            with Live(progress_table(run), console=console, refresh_per_second=4) as live:
-                while run.is_running:
-                    time.sleep(_INTERVAL)
-                    tail.print_new()
-                    live.update(progress_table(run))
-                live.update(progress_table(run))
-        else:
-            while run.is_running:
-                time.sleep(_INTERVAL)
-                tail.print_new()
-    except KeyboardInterrupt:
-        console.print("stopping ...")
-        run.stop()
-    tail.print_new()
-    if not console.is_terminal:
+    before = _shared_counts(run)
+    if console.is_terminal:
+        with Live(progress_table(run), console=console, refresh_per_second=4) as live:
+            _until_it_ends(run, tail, lambda: live.update(progress_table(run)))
+    else:
+        _until_it_ends(run, tail, lambda: None)
         for name, stream in _shared(run).items():
             print(shown(stream_summary(name, stream)), file=sys.stderr)
         for pipeline in run.pipelines:
             print(shown(summary(pipeline)), file=sys.stderr)
+    late = {pipeline.name: pipeline.late_rows for pipeline in run.pipelines}
+    print_remarks(session.catalog, session.state, _new_counts(run, before), late)
     run.raise_if_failed()
+
+
+def _until_it_ends(run: Run, tail: _ConsoleSinks, show: Callable[[], None]) -> None:
+    try:
+        while run.is_running:
+            time.sleep(_INTERVAL)
+            tail.print_new()
+            show()
+    except KeyboardInterrupt:
+        print("stopping ...", file=sys.stderr)
+        run.stop()
+    tail.print_new()
+    show()
+
+
+def _new_counts(run: Run, before: Mapping[str, ReadCounts]) -> dict[str, ReadCounts]:
+    """What was read of each source in this run. Pipelines that read the same read the same bad
+    payloads: those of the one that read most count."""
+    found = {
+        name: counts.since(before.get(name, ReadCounts()))
+        for name, counts in _shared_counts(run).items()
+    }
+    for pipeline in run.pipelines:
+        for name, counts in pipeline.new_counts().items():
+            found[name] = max(found.get(name, counts), counts, key=lambda read: read.payloads)
+    return found
+
+
+def _shared_counts(run: Run) -> dict[str, ReadCounts]:
+    names = [field.name for field in fields(ReadCounts)]
+    return {
+        stream: ReadCounts(**{name: found.get(name, 0) for name in names})
+        for stream, found in _shared(run).items()
+    }
 
 
 def progress_table(run: Run) -> Table:

@@ -6,7 +6,7 @@ A pipeline is planned when it is created, so what is in a catalog can be planned
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,13 +14,13 @@ from narrows.catalog.declare import declared_sink, declared_source
 from narrows.catalog.describe import Rows, describe, show
 from narrows.catalog.objects import Pipeline, Source
 from narrows.catalog.store import CatalogObject, ObjectStore, find_named
-from narrows.errors import Code, NarrowsError, did_you_mean, fail, listed
+from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, joined, listed
 from narrows.explain.plan import Plan
 from narrows.expressions.function import Function
 from narrows.files.names import check_name
 from narrows.planner.query import plan_query
 from narrows.planner.rules import settings
-from narrows.sql.parse import parse
+from narrows.sql.parse import parse, parse_each
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Create,
@@ -62,14 +62,30 @@ class Catalog(ObjectStore):
         except NarrowsError as error:
             raise error.located(sql, filename) from None
 
+    def check(self, sql: str, filename: str | None = None) -> None:
+        """Executes all statements, and reports what is wrong with any of them together."""
+        wrong: list[NarrowsError] = []
+        missing: set[str] = set()
+        for statement, name in parse_each(sql):
+            try:
+                if isinstance(statement, NarrowsError):
+                    raise statement
+                self.execute_statement(statement)
+            except NarrowsError as error:
+                if not any(_is_missing(problem, missing) for problem in error.problems):
+                    wrong.append(error)
+                if name is not None:
+                    missing.add(name.casefold())
+        if wrong:
+            raise joined(wrong).located(sql, filename)
+
     def load(self, path: str | Path) -> list[Answer]:
         """Executes the statements of a file."""
-        try:
-            text = Path(path).read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise fail(Code.UNREADABLE_FILE, f"cannot read `{path}`: {reason}") from None
-        return self.execute(text, str(path))
+        return self.execute(_text_of(path), str(path))
+
+    def check_file(self, path: str | Path) -> None:
+        """Executes the statements of a file, as `check` does."""
+        self.check(_text_of(path), str(path))
 
     def execute_statement(self, statement: Statement) -> Answer:
         if isinstance(statement, CreateSource | CreateSink | Drop | Set):
@@ -111,14 +127,16 @@ class Catalog(ObjectStore):
         self._planned.clear()
         super().add_source(source)
 
-    def plan_pipeline(self, name: str, *, pruning: bool = True) -> Plan:
-        """The plan of a pipeline, down to its sinks."""
+    def plan_pipeline(self, name: str, *, pruning: bool = True, keep: bool = False) -> Plan:
+        """The plan of a pipeline, down to its sinks; `keep` it for the next who asks."""
         pipeline = self.pipeline(name)
         # For the first who asks, mostly to start it: a plan of many columns is large.
         planned, plan = self._planned.pop(name.casefold(), (None, None))
-        if pruning and planned is pipeline and plan is not None:
-            return plan
-        return plan_query(pipeline.query, self, pipeline=pipeline, pruning=pruning)
+        if not pruning or planned is not pipeline or plan is None:
+            plan = plan_query(pipeline.query, self, pipeline=pipeline, pruning=pruning)
+        if keep and pruning:
+            self._planned[name.casefold()] = pipeline, plan
+        return plan
 
     # --- CREATE -----------------------------------------------------------------------------------
 
@@ -228,3 +246,18 @@ class Catalog(ObjectStore):
             statement.shared_stream[1],
             "use EXPLAIN PIPELINE to see what one pipeline needs of the stream",
         )
+
+
+def _text_of(path: str | Path) -> str:
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise fail(Code.UNREADABLE_FILE, f"cannot read `{path}`: {reason}") from None
+
+
+def _is_missing(problem: Problem, names: Collection[str]) -> bool:
+    """Is it about something that would be there, were it not wrong itself?"""
+    if problem.code not in (Code.UNKNOWN_SOURCE, Code.UNKNOWN_OBJECT):
+        return False
+    return any(f"`{name}`" in problem.message.casefold() for name in names)

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.secrets import MASK, Secret, is_secret
 
 OptionValue = str | int | float | bool
+
+REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A variable of the environment; see `plugins/secrets.py`."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ class OptionSpec:
     least: int | None = None
     of_files: bool = False
     """Is it about files? Then formats have it only where a connector brings such."""
+    secret: bool = False
+    """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
+
+    @property
+    def is_secret(self) -> bool:
+        return self.secret or is_secret(self.name)
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
@@ -49,10 +59,13 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
+        if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
+            return Secret(value)
         return value
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
-        message = f"option `{self.name}` {rule}, not `{option.value}`"
+        given = MASK if self.is_secret else option.value
+        message = f"option `{self.name}` {rule}, not `{given}`"
         return fail(Code.INVALID_OPTION, message, option.value_span, hint)
 
 

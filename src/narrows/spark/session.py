@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,22 +17,23 @@ from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import Node
-from narrows.logical.walk import transform_up
+from narrows.logical.walk import sources_of, transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan_query
 from narrows.plugins.options import Option, OptionValue
 from narrows.plugins.registry import CONNECTORS
-from narrows.schema import Struct
+from narrows.schema import Struct, quoted
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
-from narrows.shared.registry import EARLIEST, LATEST
 from narrows.spark.compile.context import Context
 from narrows.spark.read.payload_frame import PayloadFrame
 from narrows.spark.read.table import TableReads
 from narrows.spark.run.analyze import explain_analyze
 from narrows.spark.run.embedded import embedded_session
 from narrows.spark.run.executor_package import ship_package
+from narrows.spark.run.pipeline_run import RUNNING
 from narrows.spark.run.projections import Projections
+from narrows.spark.run.query_counts import QueryCounts
 from narrows.spark.run.run import Run, read_rows
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
@@ -40,9 +42,12 @@ from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Analyze,
+    CreatePipeline,
     CreateProjection,
+    CreateSink,
     CreateSource,
     Describe,
+    Drop,
     DropProjection,
     Explain,
     ExplainMode,
@@ -55,7 +60,9 @@ from narrows.sql.statements import (
     Stop,
 )
 from narrows.sql.types import read_schema
+from narrows.state.before_start import check_settings
 from narrows.state.folder import StateFolder
+from narrows.worker.counts import ReadCounts
 
 
 def connect(
@@ -99,7 +106,10 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, PayloadFrame] = {}
         self._runs: list[Run] = []
-        self._context = Context(spark, state, pruning, TableReads(spark), self._frames)
+        self._context = Context(
+            spark, state, pruning, TableReads(spark), self._frames, f"query-{uuid4().hex}"
+        )
+        self._counts = QueryCounts(state, self._context.queries)
         self._shared = SharedStreams(self._context)
         self._projections = Projections(self._context, catalog)
         ship_package(spark)
@@ -119,6 +129,7 @@ class Session:
             raise error.located(sql, filename) from None
 
     def _execute(self, statement: Statement) -> Answer | DataFrame | Run:
+        self._refuse_changes(statement)
         match statement:
             case Select(query=query):
                 return self._frame(query)
@@ -161,6 +172,35 @@ class Session:
                 self._projections.check()
                 return self.catalog.execute_statement(statement)
 
+    # --- what runs stays as it is -----------------------------------------------------------------
+
+    def _refuse_changes(self, statement: Statement) -> None:
+        """What a running pipeline is made of is neither dropped nor replaced: it would go on as it
+        was, and the catalog would tell another story."""
+        match statement:
+            case Drop(kind=ObjectKind.PIPELINE, name=name, name_span=span):
+                self._refuse_running(name, "is running, and cannot be dropped", span)
+            case CreatePipeline(name=name, name_span=span, or_replace=True):
+                self._refuse_running(name, "is running, and cannot be replaced", span)
+            case CreateSource(or_replace=True) | CreateSink(or_replace=True):
+                what = "is running, and uses what would be replaced"
+                sources = (ObjectKind.STREAM, ObjectKind.TABLE)
+                for kind in (ObjectKind.SINK,) if isinstance(statement, CreateSink) else sources:
+                    used = self.catalog.of_kind(kind).get(statement.name.casefold())
+                    for user in () if used is None else self.catalog.users_of(used):
+                        self._refuse_running(user.name, what, statement.name_span)
+
+    def _refuse_running(self, pipeline: str, what: str, span: Span | None) -> None:
+        running = {
+            name.casefold()
+            for run in self._runs
+            for name, status in run.status.items()
+            if status == RUNNING
+        }
+        if pipeline.casefold() in running:
+            hint = f"stop it first: `STOP PIPELINE {quoted(pipeline)}`"
+            raise fail(Code.OBJECT_IN_USE, f"pipeline `{pipeline}` {what}", span, hint)
+
     # --- shared streams ---------------------------------------------------------------------------
 
     def shared_stream(self, name: str) -> SharedStreamInfo:
@@ -198,7 +238,14 @@ class Session:
     def _frame(self, query: Query) -> DataFrame:
         self._projections.check()
         plan = plan_query(query, self.catalog, pruning=self._context.pruning)
+        self._counts.begin([node.source.name for node in sources_of(plan.logical)])
         return self._context.query(plan)
+
+    def query_counts(self) -> dict[str, ReadCounts]:
+        """What has been read for the last query, by source: payloads, and how many of them were
+        bad; values that were not of their type. It is complete when the query has ended, and leaves
+        out what a LIMIT did not read to its end."""
+        return self._counts.read()
 
     # --- statistics -------------------------------------------------------------------------------
 
@@ -276,9 +323,11 @@ class Session:
         machine (`transient`), after any (`always`), or `never`.
         """
         names = [self.catalog.pipeline(name).name for name in pipelines]
-        if start_at not in (None, LATEST, EARLIEST):
-            message = f"`start_at` is one of {LATEST}, {EARLIEST}, not `{start_at}`"
-            raise fail(Code.INVALID_OPTION, message)
+        check_settings(trigger, start_at)
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise fail(Code.DUPLICATE_OBJECT, f"pipeline `{name}` is named twice")
+            self._refuse_running(name, "is running already", None)
         self.state.lock()
         run = Run(
             self._context,
@@ -314,6 +363,7 @@ class Session:
         for run in self._runs:
             run.stop()
         self._shared.close()
+        self._counts.forget()
         self.state.unlock()
         if self._owns_spark:
             self.spark.stop()

@@ -59,13 +59,20 @@ class Ids:
 def find_function(functions: FunctionRegistry, name: str, span: Span | None) -> Function:
     function = functions.find(name)
     if function is None:
+        names = (*functions.names(), "cast", "try_cast", "extract")  # these are syntax
+        message = f"function `{name}` not found"
+        raise fail(Code.UNKNOWN_FUNCTION, message, span, did_you_mean(name, names))
+    if function.name in _NOT_HERE:
         raise fail(
-            Code.UNKNOWN_FUNCTION,
-            f"function `{name}` not found",
+            Code.NOT_SUPPORTED,
+            f"`{function.name}` knows no file: readers of ours open them, and not Spark",
             span,
-            did_you_mean(name, functions.names()),
+            "files of different kinds can be streams of their own",
         )
     return function
+
+
+_NOT_HERE = ("input_file_name", "input_file_block_start", "input_file_block_length")
 
 
 def refused(what: str, node: exp.Expr) -> NarrowsError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, Span, fail
 
+MISSING_SEMICOLON = "statements end with a `;`: one is missing here"
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _NOT_A_WORD = (TokenType.STRING, TokenType.NUMBER)
 
@@ -74,9 +75,12 @@ class Cursor:
             message = f"expected `{symbol_or_word}`, found {self.found}"
             raise fail(Code.SYNTAX_ERROR, message, self.span)
 
-    def expect_end(self, what: str) -> None:
+    def expect_end(self, what: str, begins_another: Collection[str] = ()) -> None:
+        """`begins_another` are words that begin what may only follow a semicolon."""
         if not self.at_end:
-            raise fail(Code.SYNTAX_ERROR, f"unexpected {self.found} after {what}", self.span)
+            hint = MISSING_SEMICOLON if self.at_word(*begins_another) else None
+            message = f"unexpected {self.found} after {what}"
+            raise fail(Code.SYNTAX_ERROR, message, self.span, hint)
 
     def name(self, what: str) -> tuple[str, Span]:
         """An identifier, quoted or not; a keyword is as good a name as any."""

@@ -101,7 +101,6 @@ CARRIED: frozenset[type[exp.Expr]] = frozenset(
         exp.ParseJSON,
         exp.StrToDate,
         exp.StrToTime,
-        exp.CastToStrType,
     }
 )
 """Forms that go to Spark as they are; everything below them is demanded."""
@@ -110,6 +109,7 @@ _FOREIGN_OPERATOR = "operators of other databases"
 _FOREIGN_CONSTANT = "constants of other databases"
 
 REFUSED: dict[type[exp.Expr], str] = {
+    exp.CastToStrType: "a cast to a type in quotes (write `CAST(x AS TYPE)`)",
     exp.List: "lists in brackets (use `array(...)`)",
     exp.Concat: "strings side by side",
     exp.Unnest: "UNNEST",
@@ -201,7 +201,7 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Escape: _BINARY,
     exp.Case: frozenset({"this", "ifs", "default"}),
     exp.Cast: frozenset({"this", "to"}),
-    exp.TryCast: frozenset({"this", "to"}),
+    exp.TryCast: frozenset({"this", "to", "safe"}),
 }
 """What the binder reads of the forms that it binds one by one."""
 

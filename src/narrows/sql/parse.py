@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
-from narrows.plugins.options import Option, Options
-from narrows.sql.cursor import Cursor
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, nearest
+from narrows.plugins.options import Option, Options, OptionValue
+from narrows.secrets import is_secret
+from narrows.sql.cursor import MISSING_SEMICOLON, Cursor
 from narrows.sql.dialect import check_query, new_parser, tokenize
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -42,11 +43,17 @@ from narrows.sql.statements import (
 )
 from narrows.sql.types import read_columns
 
-_STATEMENTS = (
-    *("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP"),
-    "SET",
-    *("SELECT", "WITH", "VALUES"),
-)
+_DECLARING = ("CREATE", "DROP", "SHOW", "DESCRIBE")
+_COMMANDS = (*_DECLARING, "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP")
+_STATEMENTS = (*_COMMANDS, "SET", "SELECT", "WITH", "VALUES")
+_WRITING = "rows are written by pipelines: `CREATE PIPELINE name INTO sink AS SELECT ...`"
+_OTHER_STATEMENTS = {
+    **dict.fromkeys(("INSERT", "MERGE", "COPY"), _WRITING),
+    **dict.fromkeys(("UPDATE", "DELETE", "TRUNCATE"), "what tables read is not ours to change"),
+    "ALTER": "declare it anew: `CREATE OR REPLACE ...`",
+}
+"""Statements that others have, and what there is for them."""
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LATERAL")
 _QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _RECURSION_LIMIT = 10_000
 _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
@@ -60,6 +67,28 @@ def parse(text: str, filename: str | None = None) -> list[Statement]:
         return [_StatementParser(part, text).statement() for part in _split(tokens)]
     except NarrowsError as error:
         raise error.located(text, filename) from None
+
+
+def parse_each(text: str) -> Iterator[tuple[Statement | NarrowsError, str | None]]:
+    """The statements of a text, or what is wrong with them, one by one; and what each declares."""
+    try:
+        parts = list(_split(tokenize(text)))
+    except NarrowsError as error:
+        yield error, None
+        return
+    for part in parts:
+        name = _declared_name(part)
+        try:
+            yield _StatementParser(part, text).statement(), name
+        except NarrowsError as error:
+            yield error, name
+
+
+def _declared_name(tokens: list[Token]) -> str | None:
+    words = [token.text for token in tokens]
+    if words[0].upper() != "CREATE":
+        return None
+    return next((word for word in words if word.upper() not in _BEFORE_A_NAME), None)
 
 
 def parse_query(text: str) -> Query:
@@ -99,6 +128,26 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
         if collecting:
             gc.enable()
+
+
+def _syntax_hint(read: list[Token]) -> str | None:
+    """What may be wrong, from the tokens up to the one that did not fit: a statement that begins
+    before the last one has ended, or a word before it that is misspelt."""
+    open_brackets = sum((token.text == "(") - (token.text == ")") for token in read)
+    if len(read) > 2 and not open_brackets:
+        before, last = read[-2:]
+        if _is_word(before, _COMMANDS) or _is_word(last, (*_COMMANDS, "SELECT")):
+            return MISSING_SEMICOLON
+    for token in reversed(read[-3:]):
+        meant = nearest(token.text, _CLAUSES) if token.token_type is TokenType.VAR else None
+        if meant is not None and not _is_word(token, _CLAUSES):
+            return f"did you mean `{meant}` in place of `{token.text}`?"
+    return None
+
+
+def _is_word(token: Token, words: tuple[str, ...]) -> bool:
+    quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+    return not quoted and token.text.upper() in words
 
 
 def _split(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -149,16 +198,22 @@ class _StatementParser:
             case "SET":
                 parsed = self._set()
             case _:
-                hint = did_you_mean(word, _STATEMENTS) or f"statements are {', '.join(_STATEMENTS)}"
+                hint = (
+                    _OTHER_STATEMENTS.get(word)
+                    or did_you_mean(word, _STATEMENTS)
+                    or f"statements are {', '.join(_STATEMENTS)}"
+                )
                 raise fail(Code.SYNTAX_ERROR, f"`{word}` is not a statement", span, hint)
-        cursor.expect_end("the statement")
+        cursor.expect_end("the statement", _STATEMENTS)
         return parsed
 
     def query(self) -> Query:
         """All that is left, as a query."""
         cursor = self._cursor
         if not cursor.at_word(*_QUERY_WORDS):
-            raise fail(Code.SYNTAX_ERROR, f"expected a query, found {cursor.found}", cursor.span)
+            hint = _OTHER_STATEMENTS.get(cursor.text.upper())
+            message = f"expected a query, found {cursor.found}"
+            raise fail(Code.SYNTAX_ERROR, message, cursor.span, hint)
         tokens = cursor.take_rest()
         span = Span(tokens[0].start, tokens[-1].end + 1)
         check_query(tokens)
@@ -188,6 +243,7 @@ class _StatementParser:
             Code.SYNTAX_ERROR,
             message[:1].lower() + message[1:],
             Span(token.start, token.end + 1),
+            _syntax_hint(tokens[: tokens.index(token) + 1]),
         )
 
     # --- CREATE -----------------------------------------------------------------------------------
@@ -269,11 +325,21 @@ class _StatementParser:
             if key in options:
                 raise fail(Code.INVALID_OPTION, f"option `{key}` is given twice", key_span)
             cursor.expect("=")
-            value, value_span = cursor.value()
+            value, value_span = self._option_value(key)
             options[key] = Option(value, key_span, value_span)
             if not cursor.take(","):
                 cursor.expect(")")
                 return options
+
+    def _option_value(self, key: str) -> tuple[OptionValue, Span]:
+        span = self._cursor.span
+        try:
+            return self._cursor.value()
+        except NarrowsError:
+            if not is_secret(key):
+                raise
+            message = f"expected a value of `{key}` in quotes"
+            raise fail(Code.SYNTAX_ERROR, message, span) from None
 
     def _option_key(self) -> tuple[str, Span]:
         """A key may have dots: `spark.sql.shuffle.partitions`. Keys have no case."""
@@ -358,3 +424,4 @@ class _StatementParser:
 
 _KINDS = {kind.value.upper(): kind for kind in ObjectKind}
 _PLURAL_KINDS = {f"{word}S": kind for word, kind in _KINDS.items()}
+_BEFORE_A_NAME = frozenset(("CREATE", "OR", "REPLACE", "IF", "NOT", "EXISTS", *_KINDS))

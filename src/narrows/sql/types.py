@@ -49,6 +49,17 @@ _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _TEXTS = ("VARCHAR", "CHAR")
 _NESTED = ("STRUCT", "ARRAY", "MAP")
 _MAX_PRECISION = 38
+_ANY_VALUE = "a STRING holds any value, as JSON text"
+_OTHER_TYPES = {
+    "VARIANT": _ANY_VALUE,
+    "JSON": _ANY_VALUE,
+    "OBJECT": "`STRUCT<name: TYPE, ...>` for fields that are known, `MAP<STRING, TYPE>` for others",
+    "TEXT": "use STRING",
+    "DATETIME": "use TIMESTAMP",
+    "TIMESTAMP_NTZ": "use TIMESTAMP",
+    "TIMESTAMPTZ": "use TIMESTAMP",
+}
+"""Types that others have, and what there is for them."""
 
 
 def read_schema(text: str) -> Struct:
@@ -118,7 +129,7 @@ def read_type(cursor: Cursor, depth: int = 0) -> DataType:
         cursor.expect(">")
         return Map(key, value)
     names = (*_SCALARS, *_DECIMALS, *_NESTED)
-    hint = did_you_mean(word, names) or f"types are {', '.join(names)}"
+    hint = _OTHER_TYPES.get(word) or did_you_mean(word, names) or f"types are {', '.join(names)}"
     raise fail(Code.UNKNOWN_TYPE, f"unknown type `{word}`", span, hint)
 
 

@@ -156,10 +156,16 @@ class StateFolder:
     # --- does the checkpoint fit? -----------------------------------------------------------------
 
     def claim(self, pipeline: str, plan: Node) -> None:
-        """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
+        """Makes the pipeline's checkpoint that of such a plan, if it is not of another."""
+        now = self.check_fits(pipeline, plan)
         record = self.record(pipeline)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(record, json.dumps(now, indent=2).encode())
+
+    def check_fits(self, pipeline: str, plan: Node) -> Shape:
+        """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
         now = shape_of(plan)
-        before = self._read_record(record)
+        before = self._read_record(self.record(pipeline))
         if before is not None:
             for part, what in _PARTS.items():
                 was = before.get(part, [])
@@ -171,8 +177,7 @@ class StateFolder:
                         hint="give the changed pipeline another name, or forget what the old one"
                         f" has done: `narrows reset {shlex.quote(pipeline)}`",
                     )
-        record.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(record, json.dumps(now, indent=2).encode())
+        return now
 
     def _read_record(self, record: Path) -> Shape | None:
         try:

@@ -38,6 +38,11 @@ class ReadCounts:
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
 
+    def since(self, before: ReadCounts) -> ReadCounts:
+        """What has been counted after that."""
+        now, then = asdict(self), asdict(before)
+        return ReadCounts(**{name: max(0, now[name] - then[name]) for name in now})
+
     def save(self, folder: str | None, key: str) -> None:
         if folder is None:
             return
@@ -49,9 +54,11 @@ class ReadCounts:
         os.replace(temporary, target / f"{name}.json")
 
 
-def total_counts(folder: Path) -> ReadCounts:
-    """The sum of what all tasks left there."""
+def total_counts(folder: Path, since: int = 0) -> ReadCounts:
+    """The sum of what all tasks left there; after a time of change in nanoseconds, if wanted."""
     total = ReadCounts()
     for path in folder.glob("[!.]*.json") if folder.is_dir() else ():
+        if since and path.stat().st_mtime_ns < since:
+            continue
         total.merge(ReadCounts(**json.loads(path.read_text("utf-8"))))
     return total

@@ -39,6 +39,8 @@ class Context:
     tables: TableReads
     frames: Mapping[str, PayloadFrame]
     """Data frames of the user's that are sources, by name."""
+    queries: str = "query"
+    """Under which name the readers of queries leave counts."""
 
     @property
     def timezone(self) -> str:
@@ -94,7 +96,7 @@ class Context:
         """The rows of a plan over what is there now."""
 
         def place(node: Decoded, spec: ReadSpec) -> ReadSpec:
-            return self.placed_for(node, spec, "query")
+            return self.placed_for(node, spec, self.queries)
 
         root = rows_of(plan.physical)
         plain = named_read(root, [column.name for column in root.outputs])

@@ -56,6 +56,7 @@ from narrows.spark.sql.frame import (
     relation_columns,
     select_list,
 )
+from narrows.spark.sql.parsed import VARIABLE
 from narrows.spark.sql.rows import Rows, SqlText, Views, select
 from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
 from narrows.spark.windows.event_time import RunTime
@@ -102,8 +103,7 @@ def compile_plan(
     """
     with closing(Views(spark)) as views:
         compiler = Compiler(plan, views, open_source, time or RunTime(), given or {})
-        frame = compiler.frame(plan)
-        return frame.with_rows(_with_names(plan, frame)).data
+        return _named(plan, compiler.frame(plan))
 
 
 def compile_node(
@@ -115,10 +115,18 @@ def compile_node(
         return frame.with_rows(frame.data)
 
 
-def _with_names(plan: Node, frame: Frame) -> SqlText:
+def _named(plan: Node, frame: Frame) -> DataFrame:
     outputs = [column for column in plan.outputs if not _is_delayed(plan, column)]
-    named = [f"{frame.sql.text(column)} AS {quote(column.name)}" for column in outputs]
-    return select([*named, *map(quote, frame.fragments)], frame.text)
+    names = [column.name for column in outputs]
+    written = names
+    if any(VARIABLE in name for name in names):  # a name that Spark would read as another
+        written = [f"n{place}" for place in range(len(names))]
+    named = [
+        f"{frame.sql.text(column)} AS {quote(name)}"
+        for column, name in zip(outputs, written, strict=True)
+    ]
+    data = frame.with_rows(select([*named, *map(quote, frame.fragments)], frame.text)).data
+    return data if written is names else data.toDF(*names, *frame.fragments)
 
 
 def _is_delayed(plan: Node, column: Column) -> bool:

@@ -79,7 +79,7 @@ def explain_analyze(context: Context, plan: Plan) -> str:
     folder = context.state.statistics(f"analyze-{uuid4().hex}", "relations")
 
     def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
-        placed = context.placed_for(node, spec, "query")
+        placed = context.placed_for(node, spec, context.queries)
         own = replace(placed, statistics=str((folder / str(node.relation.id)).absolute()))
         return context.open(node, own, streaming=False)
 

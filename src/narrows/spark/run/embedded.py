@@ -9,15 +9,20 @@ from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from narrows.files.atomic import make_private
+from narrows.spark.run.java import no_spark
+from narrows.spark.sql.parsed import SUBSTITUTE
 
 _SETTINGS = {
     "spark.app.name": "narrows",
     # An index past the end or an overflow must not kill a stream: NULL instead of an error.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # A text means itself, and not what the driver's environment says.
+    SUBSTITUTE: "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
@@ -59,8 +64,13 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
     with as_file(files("narrows.spark.run").joinpath("log4j2.properties")) as settings:
         options = [f"-Dlog4j2.configurationFile=file:{settings}", *_JAVA_OPTIONS]
         builder = builder.config("spark.driver.extraJavaOptions", " ".join(options))
-        with _errors_to(log):
-            return builder.getOrCreate()
+        try:
+            with _errors_to(log):
+                return builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            if "JAVA_GATEWAY_EXITED" not in str(error):
+                raise
+            raise no_spark(log) from error
 
 
 @contextmanager

@@ -35,6 +35,8 @@ class PipelineRun:
     restart: Callable[[], Query] | None = None
     """Starts the query again, from its checkpoint."""
     attempts: Attempts = field(default_factory=Attempts)
+    before: Mapping[str, ReadCounts] = field(default_factory=dict)
+    """What had been read of each source in earlier runs."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
 
@@ -58,6 +60,13 @@ class PipelineRun:
     def counts(self) -> Mapping[str, ReadCounts]:
         """What has been read of each source."""
         return {source: total_counts(folder) for source, folder in self.sources}
+
+    def new_counts(self) -> Mapping[str, ReadCounts]:
+        """What has been read of each source in this run."""
+        return {
+            source: counts.since(self.before.get(source, ReadCounts()))
+            for source, counts in self.counts().items()
+        }
 
     def lag(self) -> Mapping[str, Mapping[str, int]]:
         """How far it is behind each source that it is fed with, as far as that can be told."""

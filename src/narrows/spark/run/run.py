@@ -23,6 +23,7 @@ from narrows.spark.streaming.failures import Attempts, Restart
 from narrows.spark.streaming.feed import Query
 from narrows.spark.streaming.pipeline import Pace, PipelineQuery
 from narrows.spark.windows.windows import windows_of
+from narrows.worker.counts import total_counts
 
 _LOOK_SECONDS = 0.1
 
@@ -157,11 +158,14 @@ def _run_of(
     )
     state = pipeline.context.state
     folders = [(name, state.statistics(pipeline.name, name)) for name in names]
+    before = {name: total_counts(folder) for name, folder in folders}
     trace = state.failures(pipeline.name)
     if isinstance(query, SharedQuery):  # it goes on by itself
-        return PipelineRun(pipeline.name, pipeline.plan, query, folders, trace)
+        return PipelineRun(pipeline.name, pipeline.plan, query, folders, trace, before=before)
     then, attempts = pipeline.closing_step(), Attempts(restart)
-    return PipelineRun(pipeline.name, pipeline.plan, query(), folders, trace, then, query, attempts)
+    return PipelineRun(
+        pipeline.name, pipeline.plan, query(), folders, trace, then, query, attempts, before
+    )
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

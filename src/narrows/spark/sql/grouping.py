@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.expressions.nodes import Expr
 from narrows.spark.sql.frame import Frame
+from narrows.spark.sql.parsed import parsed_column
 
 
 def group_columns(frame: Frame, partition: Sequence[Expr]) -> tuple[list[str], DataFrame]:
@@ -17,5 +18,5 @@ def group_columns(frame: Frame, partition: Sequence[Expr]) -> tuple[list[str], D
         return ["key0"], frame.data.withColumn("key0", F.lit(0))
     names = [f"key{place}" for place in range(len(partition))]
     keys = zip(names, partition, strict=True)
-    columns = [F.expr(frame.sql.text(expr)).alias(name) for name, expr in keys]
+    columns = [parsed_column(frame.sql.text(expr)).alias(name) for name, expr in keys]
     return names, frame.data.select("*", *columns)

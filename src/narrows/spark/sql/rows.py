@@ -14,6 +14,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
+from narrows.spark.sql.parsed import parsed_query
+
 SqlText = NewType("SqlText", str)
 """The text of a SELECT."""
 
@@ -63,7 +65,7 @@ class Rows:
     def data(self) -> DataFrame:
         if self._data is None:
             assert self._query is not None
-            self._data = self._views.spark.sql(self._query)
+            self._data = parsed_query(self._views.spark, self._query)
         return self._data
 
     @property

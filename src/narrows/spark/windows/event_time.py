@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from narrows.catalog.objects import Source
 from narrows.errors import InternalError
 from narrows.projection.columns import Aspect
+from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.sql_text import ShippedSource, quote
 from narrows.spark.windows.clock import TIME, ClockSpec, clock_frame
 
@@ -53,7 +54,7 @@ def stamped(
         raise InternalError(f"the event time of `{source.name}` was not shipped")
     unit = source.eventtime_unit
     text = column.text if unit is None else f"{_FROM_EPOCH[unit]}({column.text})"
-    return data.withColumn(name, F.expr(text))
+    return data.withColumn(name, parsed_column(text))
 
 
 def watermarked(data: DataFrame, time: str, delay: str) -> DataFrame:

@@ -18,6 +18,7 @@ from narrows.logical.nodes import StatefulFunction
 from narrows.physical.stateful_calls import row_call
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.grouping import group_columns
+from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.types import our_type, spark_type
 from narrows.spark.windows.all_rows import ResultType, with_values
 from narrows.spark.windows.function_processor import FunctionProcessor, RowCalls
@@ -89,7 +90,7 @@ class _Arguments:
         self._texts = list(dict.fromkeys(map(self._sql.text, exprs)))
         self.names = [f"arg{place}" for place in range(len(self._texts))]
         columns = zip(self._texts, self.names, strict=True)
-        self.data = rows.select("*", *(F.expr(text).alias(name) for text, name in columns))
+        self.data = rows.select("*", *(parsed_column(text).alias(name) for text, name in columns))
         schema = self.data.schema
         self.types = [schema[name].dataType for name in self.names]
 

@@ -18,6 +18,7 @@ from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import Window
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.grouping import group_columns
+from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.windows import all_rows
 from narrows.spark.windows.event_time import RunTime, clock_mark
 from narrows.spark.windows.window_processor import BOUNDS, TIME, RowShape, WindowProcessor
@@ -42,7 +43,7 @@ def cut_by_rows(
     prepared = grouped.select(
         "*",
         F.unix_micros(frame.stamp).alias(TIME),
-        *(F.expr(frame.sql.text(expr)).alias(name) for name, expr in looked_at),
+        *(parsed_column(frame.sql.text(expr)).alias(name) for name, expr in looked_at),
     )
     if frame.data.isStreaming:
         ends = None if window.goes_by_time else window.closing_time(time.watermark)

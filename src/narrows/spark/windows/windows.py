@@ -23,6 +23,7 @@ from narrows.physical.stateful_calls import window_call
 from narrows.plugins.options import parse_duration
 from narrows.schema import TIMESTAMP
 from narrows.spark.sql.frame import Frame, column_name
+from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.sql_text import Typed, quote
 from narrows.spark.windows.clock import ClockSpec
 from narrows.spark.windows.event_time import RunTime, clock_mark, stamped, watermarked, with_clock
@@ -131,7 +132,7 @@ def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame
     keys, calls = named[: len(node.keys)], named[len(node.keys) :]
     bounds = {name: _bound(expr, node.bounds.id) for expr, name in keys}
     group = [_key(frame, expr, name) for expr, name in keys if bounds[name] is None]
-    folded = [F.expr(frame.sql.text(expr)).alias(name) for expr, name in calls]
+    folded = [parsed_column(frame.sql.text(expr)).alias(name) for expr, name in calls]
     data = frame.data.groupBy(*_grouping(frame, window, group)).agg(*folded)
     for name, bound in bounds.items():
         if bound is not None:
@@ -163,12 +164,12 @@ def _grouping(frame: Frame, window: SparkWindow, keys: list[SparkColumn]) -> lis
     if window.needs_key and not keys and frame.data.isStreaming:
         # Spark has no such windows of a whole stream, so there is a key: false in every row, which
         # no optimizer knows.
-        keys = [F.expr("spark_partition_id() < 0").alias(_WHOLE)]
-    return [F.expr(window.spark_call(quote(str(frame.stamp)))).alias(_CUT), *keys]
+        keys = [parsed_column("spark_partition_id() < 0").alias(_WHOLE)]
+    return [parsed_column(window.spark_call(quote(str(frame.stamp)))).alias(_CUT), *keys]
 
 
 def _key(frame: Frame, expr: Expr, name: str) -> SparkColumn:
-    return F.expr(frame.sql.text(expr)).alias(name)
+    return parsed_column(frame.sql.text(expr)).alias(name)
 
 
 def _bound(expr: Expr, relation: int) -> str | None:

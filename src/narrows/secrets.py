@@ -1,0 +1,80 @@
+"""Passwords, tokens and keys among options: what is one, and how a text is shown without them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+MASK = "***"
+
+_WORDS = ("password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "credentials")
+_MORE_WORDS = ("credential", "authorization", "accesskey", "privatekey", "secretkey")
+_KEYS = ("api", "access", "private", "secret", "account", "encryption")
+_NEAR = 0.8
+"""How near a misspelt name must be to one of the words."""
+
+
+class Secret(str):
+    """A text that shows itself to nobody. Whoever must know it asks for `revealed`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return MASK
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    @property
+    def revealed(self) -> str:
+        return str.__str__(self)
+
+
+def is_secret(option: str) -> bool:
+    """Is an option of this name one that nobody may see? By its last word: `sasl.password`, but not
+    `password_file`."""
+    *before, last = _words(option)
+    if last == "key":
+        return bool(before) and before[-1] in _KEYS
+    # Kafka's way to write a user and a password into one text.
+    jaas = last == "config" and before[-1:] == ["jaas"]
+    return last in _WORDS or last in _MORE_WORDS or last.endswith("password") or jaas
+
+
+def without_secrets(text: str) -> str:
+    """SQL text with `*` for every character of what options like `password` are given.
+
+    One for one, because messages point at places in it.
+    """
+
+    def masked(given: re.Match[str]) -> str:
+        key, between, value = given.groups()
+        name = re.sub(r"[`\s]", "", key).lower()
+        if not (is_secret(name) or _looks_misspelt(name)):
+            return given[0]
+        if value[0] not in "'\"" and not _IN_OPTIONS.search(text, 0, given.start()):
+            return given[0]  # a column that a query compares with another
+        return f"{key}{between}{_STARRED.sub('*', value)}"
+
+    return _GIVEN.sub(masked, text)
+
+
+def _words(option: str) -> list[str]:
+    return re.split(r"[._-]", option.lower())
+
+
+def _looks_misspelt(option: str) -> bool:
+    return bool(difflib.get_close_matches(_words(option)[-1], _WORDS, n=1, cutoff=_NEAR))
+
+
+_KEY = r"(?:`[^`]*`|\w+)"
+_VALUE = r"""'(?:\\.|[^'\\])*(?:'|\Z)|"(?:\\.|[^"\\])*(?:"|\Z)"""
+_GIVEN = re.compile(
+    rf"({_KEY}(?:\s*[.-]\s*{_KEY})*)(\s*=\s*)((?:(?:{_VALUE})\s*)+|[^\s,()'\"=;]+)", re.DOTALL
+)
+"""A key, the equals sign and a value: strings that stand side by side, maybe without an end, or a
+word."""
+_IN_OPTIONS = re.compile(r"\bWITH\s*\([^()]*\Z", re.IGNORECASE)
+_STARRED = re.compile(r"[^'\"\s]")
