@@ -110,8 +110,7 @@ class StateFolder:
 
     def entry_log(self, pipeline: str, source: str, number: int = 0) -> Path:
         """What a pipeline has taken of a source that it may read several times."""
-        folder = self._place("entries", pipeline, source)
-        return folder.with_name(f"{folder.name}.{number}") if number else folder
+        return _numbered(self._place("entries", pipeline, source), number)
 
     def clock(self, pipeline: str) -> Path:
         return self._place("clocks", pipeline)
@@ -131,8 +130,9 @@ class StateFolder:
     def all_statistics(self, pipeline: str) -> Path:
         return self._place("statistics", pipeline)
 
-    def statistics(self, pipeline: str, source: str) -> Path:
-        return self._place("statistics", pipeline, source)
+    def statistics(self, pipeline: str, source: str, number: int = 0) -> Path:
+        """What was counted of a source, at each of the places where it is read."""
+        return _numbered(self._place("statistics", pipeline, source), number)
 
     def table_statistics(self, table: str) -> Path:
         return self._place("tables", table, suffix=".json")
@@ -214,6 +214,11 @@ class StateFolder:
 
 
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
+
+
+def _numbered(folder: Path, number: int) -> Path:
+    """No name of ours has a dot in it."""
+    return folder.with_name(f"{folder.name}.{number}") if number else folder
 
 
 def _texts(parts: list[dict[str, Any]]) -> str:

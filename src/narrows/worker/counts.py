@@ -1,14 +1,10 @@
-"""What readers count: payloads, rows, bytes. Each range leaves a small file; the driver adds up."""
+"""What readers count: payloads, rows, bytes. How it is kept is in `count_files.py`."""
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 from narrows.formats.decoder import Decoded
-from narrows.worker.dead_letters import key_name
 
 
 @dataclass
@@ -37,21 +33,3 @@ class ReadCounts:
     def merge(self, other: ReadCounts) -> None:
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-
-    def save(self, folder: str | None, key: str) -> None:
-        if folder is None:
-            return
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        name = key_name(key)
-        temporary = target / f".{name}.{os.getpid()}"
-        temporary.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        os.replace(temporary, target / f"{name}.json")
-
-
-def total_counts(folder: Path) -> ReadCounts:
-    """The sum of what all tasks left there."""
-    total = ReadCounts()
-    for path in folder.glob("[!.]*.json") if folder.is_dir() else ():
-        total.merge(ReadCounts(**json.loads(path.read_text("utf-8"))))
-    return total

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from narrows.connectors.base import Position
 from narrows.formats.decoder import ArrayDecoder, Decoded
+from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
 from narrows.worker.read import kept_decoder, ship, with_time
@@ -43,15 +44,15 @@ def decode_messages(
     counts, first = ReadCounts(), 0
     order: RowOrder | None = None
     letters: DeadLetters | None = None
-    key = ""
+    part = CountsPart(None, 0, "")
     try:
         for batch in batches:
             if not batch.num_rows:
                 continue
             at = batch.column(1)[0].as_py()
             if order is None or letters is None:
-                order, key = RowOrder(Place(at, task)), f"{spec.source}:{at}:{task}"
-                letters = DeadLetters(spec, key)
+                order, part = RowOrder(Place(at, task)), CountsPart(spec.statistics, at, str(task))
+                letters = DeadLetters(spec, f"{spec.source}:{at}:{task}")
             payloads = batch.column(0).cast(pa.binary()).drop_null()
             decoded = with_time(spec, _decoded(spec, payloads))
             letters.add(_Messages(payloads, at, task, first), decoded.bad)
@@ -66,7 +67,7 @@ def decode_messages(
         raise
     if letters is not None:
         letters.publish()
-        counts.save(spec.statistics, key)
+        part.add(counts)
     if total is not None:
         total.merge(counts)
 

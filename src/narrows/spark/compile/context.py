@@ -56,10 +56,11 @@ class Context:
         """The specification with the places in the state folder that are this pipeline's; `number`
         tells apart the places where it reads one source."""
         name, state = node.source.name, self.state
+        number = number if node.source.is_fed else 0
         entry_log = state.entry_log(pipeline, name, number) if node.source.is_fed else None
         return replace(
             self.placed(node.source, spec),
-            statistics=str(state.statistics(pipeline, name).absolute()),
+            statistics=str(state.statistics(pipeline, name, number).absolute()),
             entry_log=None if entry_log is None else str(entry_log.absolute()),
         )
 
@@ -90,7 +91,7 @@ class Context:
         """The rows of a plan over what is there now."""
 
         def place(node: Decoded, spec: ReadSpec) -> ReadSpec:
-            return self.placed_for(node, spec, "query")
+            return self.placed(node.source, spec)
 
         root = rows_of(plan.physical)
         plain = named_read(root, [column.name for column in root.outputs])

@@ -26,7 +26,8 @@ from narrows.schema import count_leaves
 from narrows.spark.compile.context import Context
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.sql.rows import SqlText
-from narrows.worker.counts import ReadCounts, total_counts
+from narrows.worker.count_files import total_counts
+from narrows.worker.counts import ReadCounts
 from narrows.worker.read_spec import ReadSpec
 
 _SHUFFLING = (Join, Aggregation, Sort, Distinct, Analytic, SetOperation)
@@ -79,7 +80,7 @@ def explain_analyze(context: Context, plan: Plan) -> str:
     folder = context.state.statistics(f"analyze-{uuid4().hex}", "relations")
 
     def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
-        placed = context.placed_for(node, spec, "query")
+        placed = context.placed(node.source, spec)
         own = replace(placed, statistics=str((folder / str(node.relation.id)).absolute()))
         return context.open(node, own, streaming=False)
 

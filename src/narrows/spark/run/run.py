@@ -152,12 +152,8 @@ def _prepare(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery | C
 def _run_of(
     pipeline: PipelineQuery, query: SharedQuery | Callable[[], Query], restart: Restart
 ) -> PipelineRun:
-    names = dict.fromkeys(
-        node.source.name for node in sources_of(pipeline.plan.logical) if not node.source.shared
-    )
-    state = pipeline.context.state
-    folders = [(name, state.statistics(pipeline.name, name)) for name in names]
-    trace = state.failures(pipeline.name)
+    folders = pipeline.counted_in()
+    trace = pipeline.context.state.failures(pipeline.name)
     if isinstance(query, SharedQuery):  # it goes on by itself
         return PipelineRun(pipeline.name, pipeline.plan, query, folders, trace)
     then, attempts = pipeline.closing_step(), Attempts(restart)

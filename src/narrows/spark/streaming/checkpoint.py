@@ -5,7 +5,8 @@ Spark keeps small text files, each of which appears as a whole (it writes under 
     commits/7           batch 7 is done (see `watermark.py`)
     offsets/8           batch 8 was begun; an offset for each source, in the order of `sources`
     sources/0/12        the marker that source 0 took as its twelfth; every tenth file is
-    sources/0/19.compact    called like this, and holds all markers that were ever taken
+    sources/0/19.compact    called like this, and holds all markers that were ever taken,
+                            as far as `source_log.py` has not removed them
 
 They are the only truth about a query's progress: reports come late, or never when a query dies.
 """
@@ -22,9 +23,9 @@ from urllib.parse import unquote
 from narrows.connectors.entry_log import EMPTY
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.streaming.markers import entry_of
+from narrows.spark.streaming.source_log import COMPACT, move, shorten
 from narrows.worker.watermark import last_commit
 
-_COMPACT = ".compact"
 _LINE = 4 << 10
 """More bytes than the longest line of a source's log has: a path and some numbers."""
 
@@ -51,6 +52,24 @@ def marker_position(checkpoint: Path, folder: Path) -> MarkerPosition:
     batch = last_commit(checkpoint)
     committed = EMPTY if batch is None else _offset(checkpoint, batch, source)
     return MarkerPosition(committed, entry, newest_ms)
+
+
+def relocate(checkpoint: Path, folder: Path, parts: int = 4) -> None:
+    """Has the checkpoint look in this folder for what it has taken there, should the state folder
+    have been moved. A folder is known by the last parts of its path. Only while no query runs."""
+    source = _source_of(checkpoint, folder, parts)
+    newest = None if source is None else _newest_line(source)
+    if source is not None and newest is not None:
+        there = str(_path(newest[1]).parent).removeprefix("file:")
+        if os.path.normpath(there) != str(folder.absolute()):
+            move(source, folder.absolute())
+
+
+def forget_taken(checkpoint: Path, folder: Path, committed: int) -> None:
+    """Has the checkpoint forget the markers of a folder that were published long ago."""
+    source = _source_of(checkpoint, folder)
+    if source is not None:
+        shorten(source, committed)
 
 
 def check_markers(checkpoint: Path, folder: Path, batch: int) -> None:
@@ -84,14 +103,14 @@ def _offset(checkpoint: Path, batch: int, source: Path) -> int:
     return int(_parsed(checkpoint, lines[place])["logOffset"])
 
 
-def _source_of(checkpoint: Path, folder: Path) -> Path | None:
+def _source_of(checkpoint: Path, folder: Path, parts: int = 4) -> Path | None:
     """The log of the source that takes the markers of a folder; None before it has taken one."""
     # By the end of the path alone: a state folder may have been moved.
-    wanted = folder.absolute().parts[-4:]
+    wanted = folder.absolute().parts[-parts:]
     for number in _numbers(checkpoint / "sources"):
         source = checkpoint / "sources" / str(number)
         newest = _newest_line(source)
-        if newest is not None and _path(newest[1]).parent.parts[-4:] == wanted:
+        if newest is not None and _path(newest[1]).parent.parts[-parts:] == wanted:
             return source
     return None
 
@@ -105,7 +124,7 @@ def _newest_taken(source: Path) -> tuple[int, int, int]:
 
 def _taken(source: Path, count: int) -> tuple[int, int]:
     """The entry whose marker was taken as that one, and the marker's time of change."""
-    for path in (source / str(count), source / f"{count}{_COMPACT}"):
+    for path in (source / str(count), source / f"{count}{COMPACT}"):
         if path.exists():
             line = _last_line(path)
             if line is not None:
@@ -115,12 +134,12 @@ def _taken(source: Path, count: int) -> tuple[int, int]:
 
 def _newest_line(source: Path) -> tuple[int, dict[str, Any]] | None:
     names = os.listdir(source) if source.is_dir() else ()
-    counts = [int(n) for name in names if (n := name.removesuffix(_COMPACT)).isdecimal()]
+    counts = [int(n) for name in names if (n := name.removesuffix(COMPACT)).isdecimal()]
     if not counts:
         return None
     newest = max(counts)
     plain = source / str(newest)
-    line = _last_line(plain if plain.exists() else source / f"{newest}{_COMPACT}")
+    line = _last_line(plain if plain.exists() else source / f"{newest}{COMPACT}")
     return None if line is None else (newest, line)
 
 

@@ -19,12 +19,22 @@ from narrows.connectors.base import Available, Lag, Source, find_connector
 from narrows.connectors.entry_log import EntryLog
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.marker_source import markers_folder
-from narrows.spark.streaming.checkpoint import MarkerPosition, check_markers, marker_position
+from narrows.spark.streaming.checkpoint import (
+    MarkerPosition,
+    check_markers,
+    forget_taken,
+    marker_position,
+    relocate,
+)
 from narrows.spark.streaming.markers import Markers
+from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
 
 _LOOKS_AGAIN = 50
 """Milliseconds between two looks for something new, at least."""
+
+_FORGETS_EVERY = 50
+"""Entries after which Spark's log of markers is shortened."""
 
 
 class Feed:
@@ -37,9 +47,12 @@ class Feed:
         self._checkpoint = checkpoint
         self._folder = markers_folder(spec)
         self._log = EntryLog(spec.entry_log)
+        sweep_counts(spec.statistics)
+        relocate(checkpoint, self._folder)
         position = self._position()
         self._markers = Markers(self._folder, position.committed, position.newest_ms)
         self._recover(position)
+        self._forget_taken(position.committed)
         self._told = position.committed
         """The entry up to which the source knows that all is published."""
 
@@ -67,7 +80,13 @@ class Feed:
         if committed > self._told:
             self._source.committed(self._log.entry(committed))
             self._told = committed
+        if committed - self._forgotten >= _FORGETS_EVERY:
+            self._forget_taken(committed)
         return committed
+
+    def _forget_taken(self, committed: int) -> None:
+        forget_taken(self._checkpoint, self._folder, committed)
+        self._forgotten = committed
 
     def lag(self) -> Lag:
         return self._source.lag(self._log, self._source.available())
@@ -118,6 +137,7 @@ class Feed:
         return True
 
     def _give(self, number: int) -> None:
+        forget_entry(self._spec.statistics, number)  # it may be for other tasks than before
         shares = self._source.split(self._log.entry(number), self._spec.partitions)
         self._markers.give(number, max(1, len(shares)))
 

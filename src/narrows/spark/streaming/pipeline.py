@@ -24,6 +24,7 @@ from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, Place
 from narrows.spark.read.reader import read_spec
+from narrows.spark.streaming.checkpoint import relocate
 from narrows.spark.streaming.feed import FedQuery, Feed, Query
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.windows.clock import say_end
@@ -74,6 +75,16 @@ class PipelineQuery:
         nodes = [n for n in topological(self.plan.physical) if isinstance(n, DataSink)]
         by_name = {node.sink.name: self._target(node) for node in nodes}
         return WriteSpec(tuple(by_name[name] for name in self.sinks))
+
+    def counted_in(self) -> list[tuple[str, Path]]:
+        """Its sources, and the folders where their readers leave what they count."""
+        state, found = self.context.state, {}
+        for node in topological(self.plan.physical):
+            if isinstance(node, Decoded) and not node.source.shared:
+                number = self._numbers[node.relation.id] if node.source.is_fed else 0
+                name = node.source.name
+                found[state.statistics(self.name, name, number)] = name
+        return [(name, folder) for folder, name in found.items()]
 
     # --- starting ---------------------------------------------------------------------------------
 
@@ -205,6 +216,7 @@ class PipelineQuery:
 
     def _begin(self, writer: DataStreamWriter, feeds: Sequence[Feed], pace: Pace) -> Query:
         checkpoint = str(self.checkpoint.absolute())
+        relocate(self.checkpoint, self.context.state.clock(self.name), parts=2)
         writer = writer.queryName(file_name(self.name)).option("checkpointLocation", checkpoint)
         every = self._gathering_time or pace.trigger
         if pace.once:
