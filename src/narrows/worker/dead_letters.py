@@ -19,6 +19,7 @@ from typing import IO, Any, Self
 
 from narrows.connectors.base import LostRangeError, Payloads, Position
 from narrows.errors import Code, NarrowsError, Problem
+from narrows.files.small import damaged
 from narrows.formats.decoder import BadPayload
 from narrows.worker.read_spec import ReadSpec
 
@@ -113,9 +114,21 @@ def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:
     """All published dead letters of a source or sink, in the order of where they were found."""
     letters: list[dict[str, Any]] = []
     for path in sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else ():
-        with path.open(encoding="utf-8") as lines:
-            letters.extend(json.loads(line) for line in lines)
+        letters.extend(_letters_in(path))
     yield from sorted(letters, key=_place)
+
+
+def _letters_in(path: Path) -> list[dict[str, Any]]:
+    hint = "restore it from a backup, or remove it: what was read stays read"
+    try:
+        letters = [json.loads(line) for line in path.read_bytes().splitlines()]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise damaged(path, "the file of dead letters", error, hint) from error
+    if not all(isinstance(letter, dict) and "reason" in letter for letter in letters):
+        raise damaged(path, "the file of dead letters", "it holds something else", hint)
+    return letters
 
 
 def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:

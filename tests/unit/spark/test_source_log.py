@@ -71,7 +71,7 @@ def test_lines_are_moved(tmp_path: Path) -> None:
         ("/a [of] {all}", "file:///a%20%5Bof%5D%20%7Ball%7D"),
         ("/é/日本/100%", "file:///é/日本/100%25"),
         ("/x~y_z-1.2!$&'()*+,;=:@", "file:///x~y_z-1.2!$&'()*+,;=:@"),
-        ("/a#b?c^d|e\\f\"g<h>`", "file:///a%23b%3Fc%5Ed%7Ce%5Cf%22g%3Ch%3E%60"),
+        ('/a#b?c^d|e\\f"g<h>`', "file:///a%23b%3Fc%5Ed%7Ce%5Cf%22g%3Ch%3E%60"),
     ],
 )
 def test_paths_are_written_like_java_does(path: str, uri: str) -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
 from narrows.errors import Code, fail
+from narrows.files.small import damaged, disk_errors
 from narrows.logical.walk import sources_of
 from narrows.physical.execution import Mode, execution_of
 from narrows.planner.catalog import Catalog
@@ -19,7 +25,7 @@ from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
 from narrows.spark.shared.pipeline import shared_query
 from narrows.spark.shared.query import SharedQuery
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
-from narrows.spark.streaming.failures import Attempts, Restart
+from narrows.spark.streaming.failures import Attempts, Restart, reason_of
 from narrows.spark.streaming.feed import Query
 from narrows.spark.streaming.pipeline import Pace, PipelineQuery
 from narrows.spark.windows.windows import windows_of
@@ -46,6 +52,22 @@ class Run:
     ) -> None:
         self.pipelines: list[PipelineRun] = []
         pace = Pace(once, trigger, once and close_windows)
+        with disk_errors(context.state.path):
+            self._begin(
+                context, streams, catalog, pipelines, pace, start_at, ready_timeout, restart
+            )
+
+    def _begin(
+        self,
+        context: Context,
+        streams: SharedStreams,
+        catalog: Catalog,
+        pipelines: Sequence[str],
+        pace: Pace,
+        start_at: str | None,
+        ready_timeout: float,
+        restart: Restart,
+    ) -> None:
         planned = [_planned(context, catalog, name, pace) for name in pipelines]
         # Everything is compiled before anything starts: a problem in one starts none.
         prepared = [(pipeline, _prepare(streams, pipeline)) for pipeline in planned]
@@ -53,10 +75,15 @@ class Run:
             shared = [query for _, query in prepared if isinstance(query, SharedQuery)]
             if shared:
                 streams.start(
-                    shared, once=once, trigger=trigger, start_at=start_at, timeout=ready_timeout
+                    shared,
+                    once=pace.once,
+                    trigger=pace.trigger,
+                    start_at=start_at,
+                    timeout=ready_timeout,
                 )
             for pipeline, query in prepared:
-                self.pipelines.append(_run_of(pipeline, query, restart))
+                with _spark_errors(pipeline):
+                    self.pipelines.append(_run_of(pipeline, query, restart))
             threading.Thread(target=self._look_after, name="narrows-run", daemon=True).start()
         except BaseException:
             self.stop()
@@ -149,6 +176,21 @@ def _prepare(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery | C
     return lambda: pipeline.start(stream)
 
 
+@contextmanager
+def _spark_errors(pipeline: PipelineQuery) -> Iterator[None]:
+    """What Spark will not start with, in one line: a checkpoint that is damaged, most likely."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise fail(
+            Code.PIPELINE_FAILED,
+            f"pipeline `{pipeline.name}` cannot be started from its checkpoint"
+            f" `{pipeline.checkpoint}`: {reason_of(error)}",
+            hint="restore the state folder from a backup, or start the pipeline anew:"
+            f" `narrows reset {shlex.quote(pipeline.name)}`",
+        ) from error
+
+
 def _run_of(
     pipeline: PipelineQuery, query: SharedQuery | Callable[[], Query], restart: Restart
 ) -> PipelineRun:
@@ -164,6 +206,9 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
     """The rows that have been published in a sink's folder, in the order of their batches."""
     rows: list[dict[str, Any]] = []
     for path in sorted(folder.glob("[!.]*.json")) if folder.is_dir() else ():
-        with path.open(encoding="utf-8") as lines:
-            rows.extend(json.loads(line) for line in lines)
+        try:
+            rows.extend(json.loads(line) for line in path.read_bytes().splitlines())
+        except (OSError, ValueError) as error:
+            hint = "restore it from a backup, or remove it, and its rows with it"
+            raise damaged(path, "the file of rows", error, hint) from error
     return rows

@@ -75,6 +75,8 @@ class Feed:
 
     def settle(self) -> int:
         """Forgets what is published, and tells the source; the entry up to which that is."""
+        if not self._folder.exists():
+            raise self._is_gone()
         committed = self._position().committed
         self._markers.forget(committed)
         if committed > self._told:
@@ -117,6 +119,14 @@ class Feed:
                 self._give(entry)
         self._markers.set_end(is_last=False)  # a run that crashed may have seen it so
         self._markers.put_in_order()
+
+    def _is_gone(self) -> NarrowsError:
+        return fail(
+            Code.UNREADABLE_FILE,
+            f"the state of `{self._spec.source}` in `{self._folder.parent}` is gone: somebody has"
+            " removed or moved the state folder while the pipeline ran",
+            hint="put it back, and start again: it goes on from there",
+        )
 
     def _is_incomplete(self, missing: Sequence[int], position: MarkerPosition) -> NarrowsError:
         return fail(

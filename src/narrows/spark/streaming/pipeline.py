@@ -24,7 +24,7 @@ from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, Place
 from narrows.spark.read.reader import read_spec
-from narrows.spark.streaming.checkpoint import relocate
+from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.feed import FedQuery, Feed, Query
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.windows.clock import say_end
@@ -100,6 +100,7 @@ class PipelineQuery:
         return stream
 
     def start(self, stream: Streamed) -> Query:
+        check_checkpoint(self.checkpoint)
         feeds = [Feed(read, self.checkpoint) for read in self._fed()]
         return self._start(stream, feeds, self.pace)
 
@@ -108,6 +109,7 @@ class PipelineQuery:
         plain = copied_from(self.plan)
         assert plain is not None, "the plan says so"
         read = self._place(plain.node, plain.spec)
+        check_checkpoint(self.checkpoint)
         feeds = [Feed(read, self.checkpoint)]
         told = copy_stream(self.context.spark, read, self.write)
         return self._begin(self._publishing(told, feeds), feeds, self.pace)

@@ -17,6 +17,7 @@ _LOG_IS_KEPT_FOR = "spark.sql.streaming.fileSource.log.cleanupDelay"
 """How long Spark keeps files of its log of markers, besides those of the last 100 batches. The
 default of ten minutes is for stores that do not show at once what was written."""
 
+LOG_IS_KEPT_FOR = "10s"
 _BATCHES_WITHOUT_ROWS = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
@@ -30,7 +31,7 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
     """
     wanted = {
         _BATCHES_WITHOUT_ROWS: "false" if closes_later else "true",
-        _LOG_IS_KEPT_FOR: "10s",
+        _LOG_IS_KEPT_FOR: LOG_IS_KEPT_FOR,
     }
     if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
         wanted[_PROVIDER] = _ROCKSDB
