@@ -29,6 +29,7 @@ class FeedMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
+        self.moves = 0
         (self.folder / "in").mkdir()
         self.put_files = 0
         self.rows: dict[int, list[str]] = {}
@@ -48,13 +49,13 @@ class FeedMachine(RuleBasedStateMachine):
             projection=DecodeProjection(Struct((Field("a", BIGINT),)), NOTHING),
             names=(),
             options={"path": str(self.folder / "in"), "max_files_per_trigger": 2},
-            entry_log=str(self.folder / "state" / "files" / "p [x]" / "0"),
+            entry_log=str(self.state / "files" / "p [x]" / "0"),
         )
 
     def start(self) -> None:
-        self.feed = Feed(self.spec, self.folder / "state" / "checkpoint")
+        self.feed = Feed(self.spec, self.state / "checkpoint")
         markers = Path(str(self.spec.entry_log)) / "markers"
-        self.query = FakeQuery(self.folder / "state" / "checkpoint", markers)
+        self.query = FakeQuery(self.state / "checkpoint", markers)
         self.batch = None
 
     @rule(count=st.integers(1, 5))
@@ -79,7 +80,7 @@ class FeedMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.batch = self.query.begin_batch()
         if self.batch is not None:
-            check_markers(self.folder / "state" / "checkpoint", self.markers, self.batch)
+            check_markers(self.state / "checkpoint", self.markers, self.batch)
             log = FileLog(Path(str(self.spec.entry_log)))
             self.rows[self.batch] = [
                 file.path for entry in self.query.entries(self.batch) for file in log.entry(entry)
@@ -99,7 +100,7 @@ class FeedMachine(RuleBasedStateMachine):
     @rule(shift=st.integers(-3 * WEEK, 3 * WEEK), same=st.booleans())
     def restore(self, shift: int, same: bool) -> None:
         """The state folder is copied elsewhere, with times that are anything but the old ones."""
-        old = self.folder / "state"
+        old = self.state
         shutil.copytree(old, self.folder / "copy")
         shutil.rmtree(old)
         (self.folder / "copy").rename(old)
@@ -108,6 +109,17 @@ class FeedMachine(RuleBasedStateMachine):
             at = now if same else now + place
             os.utime(path, (at, at))
         self.start()
+
+    @rule()
+    def move(self) -> None:
+        """The state folder gets another name, also while a batch waits to be run again."""
+        old, self.moves = self.state, self.moves + 1
+        old.rename(self.state)
+        self.start()
+
+    @property
+    def state(self) -> Path:
+        return self.folder / f"state é [{self.moves}]"
 
     @property
     def markers(self) -> Path:

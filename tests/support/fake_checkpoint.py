@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from narrows.spark.streaming.markers import entry_of
+from narrows.spark.streaming.source_log import uri_of
 
 COMPACT_EVERY = 10
 MAX_AGE_MS = 3_600_000
@@ -21,7 +22,7 @@ class FakeQuery:
         self._folder = folder
         for name in ("commits", "offsets", "sources/0"):
             (checkpoint / name).mkdir(parents=True, exist_ok=True)
-        self._taken = self._all_taken()
+        self._taken = list(self._all_taken().values())
         self._purge()
 
     def begin_batch(self) -> int | None:
@@ -35,7 +36,7 @@ class FakeQuery:
         found = self._oldest_new()
         if found is None:
             return None
-        count = len(self._all_taken())
+        count = max(self._all_taken(), default=-1) + 1
         self._add(count, found)
         head = ["v1", '{"batchWatermarkMs":0}']
         self._write(f"offsets/{batch + 1}", [*head, json.dumps({"logOffset": count})])
@@ -43,8 +44,7 @@ class FakeQuery:
 
     def entries(self, batch: int) -> list[int]:
         """What a batch reads, by the markers that it took; fails as Spark does if one is gone."""
-        taken = self._all_taken()[batch]
-        path = self._folder / Path(str(taken["path"])).name
+        path = Path(unquote(str(self._all_taken()[batch]["path"])).removeprefix("file://"))
         lines = path.read_text("ascii").splitlines()
         entry = entry_of(path.name)
         assert entry is not None
@@ -57,18 +57,21 @@ class FakeQuery:
     # --- as Spark does it -------------------------------------------------------------------------
 
     def _oldest_new(self) -> Path | None:
-        known = {Path(str(line["path"])).name for line in self._taken}
-        markers = [path for path in self._folder.glob("*.marker") if path.name not in known]
+        known = {line["path"] for line in self._taken}
+        markers = [path for path in self._folder.glob("*.marker") if uri_of(path) not in known]
         markers = [path for path in markers if _ms(path) >= self._purged]
         return min(markers, key=_ms, default=None)
 
     def _add(self, count: int, marker: Path) -> None:
-        uri = "file://" + quote(str(marker), safe="/[]{}")
-        line = {"path": uri, "timestamp": _ms(marker), "batchId": count}
+        line: dict[str, object] = {
+            "path": uri_of(marker),
+            "timestamp": _ms(marker),
+            "batchId": count,
+        }
         self._taken.append(line)
         self._purge()
         compact = (count + 1) % COMPACT_EVERY == 0
-        lines = [*self._all_taken(), line] if compact else [line]
+        lines = [*self._all_taken().values(), line] if compact else [line]
         name = f"sources/0/{count}" + (".compact" if compact else "")
         self._write(name, ["v1", *(json.dumps(line) for line in lines)])
 
@@ -77,13 +80,16 @@ class FakeQuery:
         self._purged = newest - MAX_AGE_MS
         self._taken = [line for line in self._taken if int(str(line["timestamp"])) >= self._purged]
 
-    def _all_taken(self) -> list[dict[str, object]]:
+    def _all_taken(self) -> dict[int, dict[str, object]]:
+        """The newest compact file and what came later, by number."""
         lines: dict[int, dict[str, object]] = {}
-        for path in (self._checkpoint / "sources/0").iterdir():
+        files = {int(path.stem): path for path in (self._checkpoint / "sources/0").glob("[0-9]*")}
+        newest = max((n for n, path in files.items() if path.suffix), default=-1)
+        for path in (path for n, path in files.items() if n >= newest):
             for text in path.read_text().splitlines()[1:]:
                 line = json.loads(text)
                 lines[line["batchId"]] = line
-        return [line for _, line in sorted(lines.items())]
+        return dict(sorted(lines.items()))
 
     def _begun(self) -> int:
         return max(self._numbers("offsets"), default=-1)

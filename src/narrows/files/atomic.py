@@ -22,10 +22,12 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     try:
         write_synced(temporary, data)
         replace_synced(temporary, target)
-    except OSError:
+    except OSError as error:
         # A full disk, most likely: do not keep what takes up room. A crash keeps it; see `sweep`.
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
 
 

@@ -41,6 +41,7 @@ from narrows.demand import Demand
 from narrows.errors import Code, fail
 from narrows.files.atomic import sweep, write_atomically
 from narrows.files.names import file_name, name_of
+from narrows.files.small import damaged
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.snapshot import Applied, Consumer, Snapshot
 
@@ -216,7 +217,7 @@ class Registry:
             self._log.retain(min(positions, default=self._log.last()))
 
     def snapshot(self) -> Snapshot:
-        if not self._path.exists():
+        if not self._path.exists() and self._log.last() == EMPTY:
             return Snapshot()  # whoever only looks leaves no trace
         with self._locked(fcntl.LOCK_SH):
             return self._load()
@@ -264,7 +265,11 @@ class Registry:
         try:
             return Snapshot.from_bytes(self._path.read_bytes(), str(self._path))
         except FileNotFoundError:
-            return Snapshot()
+            if self._log.last() == EMPTY:
+                return Snapshot()
+            hint = "restore the state folder, or give the stream a new start with `narrows reset`"
+            what = "the registry of a shared stream"
+            raise damaged(self._path, what, "it is missing", hint) from None
 
 
 class _Changing:

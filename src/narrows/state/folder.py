@@ -19,8 +19,8 @@ A name stands there as a file name (`files/names.py`): whatever it is, nothing l
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
-import json
 import os
 import shlex
 import shutil
@@ -30,11 +30,14 @@ from typing import IO, Any
 from narrows.errors import Code, fail
 from narrows.files.atomic import make_private, write_atomically
 from narrows.files.names import file_name
+from narrows.files.small import damaged, disk_errors, read_small, write_small
 from narrows.logical.nodes import Node
 from narrows.shared.registry import CONSUMER_LOGS, Registry, pipeline_of
 from narrows.state.plan_shape import Shape, shape_of
 
 VERSION = "2"
+_RECORD = "narrows-pipeline-1"
+_KINDS_SINCE_VERSION_2 = ("entries",)
 _KINDS_OF_VERSION_1 = ("pipelines", "files", "checkpoints")
 
 
@@ -47,6 +50,13 @@ class StateFolder:
         """Refuses what another version of Narrows has kept: to begin anew without a word would
         write everything twice."""
         found = self._version()
+        if found is not None and not found.isdecimal():
+            raise damaged(
+                self.path / "version",
+                "the file",
+                "it holds no version",
+                f"write `{VERSION}` into it, if this Narrows has made the state folder",
+            )
         if found not in (None, VERSION):
             raise fail(
                 Code.CHECKPOINT_MISMATCH,
@@ -59,8 +69,11 @@ class StateFolder:
     def _version(self) -> str | None:
         """The version of what is kept here; None when that is nothing."""
         try:
-            return (self.path / "version").read_text("utf-8").strip() or "unknown"
+            found = (self.path / "version").read_text("utf-8", "replace").strip()
+            return found or "unknown"
         except FileNotFoundError:
+            if any((self.path / kind).exists() for kind in _KINDS_SINCE_VERSION_2):
+                return VERSION  # it got lost, and is written again
             older = any((self.path / kind).exists() for kind in _KINDS_OF_VERSION_1)
             return "1" if older else None
 
@@ -68,9 +81,13 @@ class StateFolder:
         """Makes this process the only one that runs pipelines here."""
         if self._lock is not None:
             return
+        with disk_errors(self.path):
+            self._take_lock()
+
+    def _take_lock(self) -> None:
         self.check_version()
         make_private(self.path)  # dead letters hold payloads
-        file = (self.path / "lock").open("a+", encoding="utf-8")
+        file = (self.path / "lock").open("a+", encoding="utf-8", errors="replace")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -82,13 +99,18 @@ class StateFolder:
                 f"process {owner} is running pipelines on the state folder `{self.path}`",
                 hint="stop it first, or use another folder with `--state`",
             ) from None
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
+        try:
+            file.seek(0)
+            file.truncate()
+            file.write(str(os.getpid()))
+            file.flush()
+            if not (self.path / "version").exists():
+                write_atomically(self.path / "version", VERSION.encode())
+        except OSError:
+            with contextlib.suppress(OSError):  # what could not be written is tried once more
+                file.close()
+            raise
         self._lock = file
-        if self._version() is None:
-            write_atomically(self.path / "version", VERSION.encode())
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -110,8 +132,7 @@ class StateFolder:
 
     def entry_log(self, pipeline: str, source: str, number: int = 0) -> Path:
         """What a pipeline has taken of a source that it may read several times."""
-        folder = self._place("entries", pipeline, source)
-        return folder.with_name(f"{folder.name}.{number}") if number else folder
+        return _numbered(self._place("entries", pipeline, source), number)
 
     def clock(self, pipeline: str) -> Path:
         return self._place("clocks", pipeline)
@@ -131,8 +152,9 @@ class StateFolder:
     def all_statistics(self, pipeline: str) -> Path:
         return self._place("statistics", pipeline)
 
-    def statistics(self, pipeline: str, source: str) -> Path:
-        return self._place("statistics", pipeline, source)
+    def statistics(self, pipeline: str, source: str, number: int = 0) -> Path:
+        """What was counted of a source, at each of the places where it is read."""
+        return _numbered(self._place("statistics", pipeline, source), number)
 
     def table_statistics(self, table: str) -> Path:
         return self._place("tables", table, suffix=".json")
@@ -158,9 +180,8 @@ class StateFolder:
     def claim(self, pipeline: str, plan: Node) -> None:
         """Makes the pipeline's checkpoint that of such a plan, if it is not of another."""
         now = self.check_fits(pipeline, plan)
-        record = self.record(pipeline)
-        record.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(record, json.dumps(now, indent=2).encode())
+        with disk_errors(self.path):
+            write_small(self.record(pipeline), _RECORD, now)
 
     def check_fits(self, pipeline: str, plan: Node) -> Shape:
         """Checks that the pipeline's checkpoint, if there is one, was made for such a plan."""
@@ -180,24 +201,19 @@ class StateFolder:
         return now
 
     def _read_record(self, record: Path) -> Shape | None:
-        try:
-            found = json.loads(record.read_text("utf-8"))
-            return found if isinstance(found, dict) else None
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise fail(
-                Code.UNREADABLE_FILE,
-                f"the record `{record}` of what a checkpoint was made for is damaged: {error}",
-                hint="restore it from a backup; or remove it, if the pipeline has not changed",
-            ) from error
+        what = "the record of what a checkpoint was made for"
+        hint = "restore it from a backup; or remove it, if the pipeline has not changed"
+        found: Shape | None = read_small(record, _RECORD, what, hint)
+        return found
 
     def knows(self, pipeline: str) -> bool:
         """Has a pipeline of this name ever been started here?"""
-        return self.record(pipeline).exists()
+        return self.record(pipeline).exists() or self.checkpoint(pipeline).exists()
 
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
+        streams = list((self.path / "shared").glob("*"))
+        known = [(stream, Registry(stream).snapshot().positions) for stream in streams]
         for folder in (
             self.checkpoint(pipeline),
             self.entry_logs(pipeline),
@@ -205,12 +221,11 @@ class StateFolder:
             self.all_statistics(pipeline),
         ):
             shutil.rmtree(folder, ignore_errors=True)
-        for stream in (self.path / "shared").glob("*"):
-            registry, logs = Registry(stream), stream / CONSUMER_LOGS
-            known = {*registry.snapshot().positions, *(log.name for log in logs.glob("*"))}
-            for consumer in known:
+        for stream, positions in known:
+            logs = stream / CONSUMER_LOGS
+            for consumer in {*positions, *(log.name for log in logs.glob("*"))}:
                 if pipeline_of(consumer) == file_name(pipeline):
-                    registry.forget(consumer)
+                    Registry(stream).forget(consumer)
                     shutil.rmtree(logs / consumer, ignore_errors=True)
         self.record(pipeline).unlink(missing_ok=True)
         self.closed_mark(pipeline).unlink(missing_ok=True)
@@ -221,6 +236,11 @@ class StateFolder:
 
 
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
+
+
+def _numbered(folder: Path, number: int) -> Path:
+    """No name of ours has a dot in it."""
+    return folder.with_name(f"{folder.name}.{number}") if number else folder
 
 
 def _texts(parts: list[dict[str, Any]]) -> str:

@@ -1,14 +1,10 @@
-"""What readers count: payloads, rows, bytes. Each range leaves a small file; the driver adds up."""
+"""What readers count: payloads, rows, bytes. How it is kept is in `count_files.py`."""
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 
 from narrows.formats.decoder import Decoded
-from narrows.worker.dead_letters import key_name
 
 
 @dataclass
@@ -42,23 +38,3 @@ class ReadCounts:
         """What has been counted after that."""
         now, then = asdict(self), asdict(before)
         return ReadCounts(**{name: max(0, now[name] - then[name]) for name in now})
-
-    def save(self, folder: str | None, key: str) -> None:
-        if folder is None:
-            return
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        name = key_name(key)
-        temporary = target / f".{name}.{os.getpid()}"
-        temporary.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        os.replace(temporary, target / f"{name}.json")
-
-
-def total_counts(folder: Path, since: int = 0) -> ReadCounts:
-    """The sum of what all tasks left there; after a time of change in nanoseconds, if wanted."""
-    total = ReadCounts()
-    for path in folder.glob("[!.]*.json") if folder.is_dir() else ():
-        if since and path.stat().st_mtime_ns < since:
-            continue
-        total.merge(ReadCounts(**json.loads(path.read_text("utf-8"))))
-    return total

@@ -19,6 +19,7 @@ from typing import IO, Any, Self
 
 from narrows.connectors.base import LostRangeError, Payloads, Position
 from narrows.errors import Code, NarrowsError, Problem
+from narrows.files.small import damaged
 from narrows.formats.decoder import BadPayload
 from narrows.worker.read_spec import ReadSpec
 
@@ -117,12 +118,23 @@ def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:
     """
     letters: dict[object, dict[str, Any]] = {}
     for path in sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else ():
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                letter = json.loads(line)
-                nowhere = _NO_POSITION.issuperset(letter)
-                letters[(path, number) if nowhere else line] = letter
+        for number, letter in enumerate(_letters_in(path)):
+            nowhere = _NO_POSITION.issuperset(letter)
+            letters[(path, number) if nowhere else json.dumps(letter)] = letter
     yield from sorted(letters.values(), key=_place)
+
+
+def _letters_in(path: Path) -> list[dict[str, Any]]:
+    hint = "restore it from a backup, or remove it: what was read stays read"
+    try:
+        letters = [json.loads(line) for line in path.read_bytes().splitlines()]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise damaged(path, "the file of dead letters", error, hint) from error
+    if not all(isinstance(letter, dict) and "reason" in letter for letter in letters):
+        raise damaged(path, "the file of dead letters", "it holds something else", hint)
+    return letters
 
 
 def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:

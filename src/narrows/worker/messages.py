@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from narrows.connectors.base import Position
 from narrows.formats.decoder import ArrayDecoder, Decoded
+from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
 from narrows.worker.read import kept_decoder, ship, with_time
@@ -43,8 +44,8 @@ def decode_messages(
     counts, first = ReadCounts(), 0
     order: RowOrder | None = None
     letters: DeadLetters | None = None
-    key = ""
     place: dict[str, int] = {}
+    part = CountsPart(None, 0, "")
     try:
         for batch in batches:
             if not batch.num_rows:
@@ -53,8 +54,8 @@ def decode_messages(
             if order is None or letters is None:
                 order = RowOrder(Place(at, task))
                 place = {"task": task} if spec.bounded else {"batch": at, "task": task}
-                key = ":".join(map(str, (spec.source, *place.values())))
-                letters = DeadLetters(spec, key)
+                letters = DeadLetters(spec, ":".join(map(str, (spec.source, *place.values()))))
+                part = CountsPart(spec.statistics, 0 if spec.bounded else at, str(task))
             payloads = batch.column(0).cast(pa.binary()).drop_null()
             decoded = with_time(spec, _decoded(spec, payloads))
             letters.add(_Messages(payloads, place, first), decoded.bad)
@@ -69,7 +70,7 @@ def decode_messages(
         raise
     if letters is not None:
         letters.publish()
-        counts.save(spec.statistics, key)
+        part.add(counts)
     if total is not None:
         total.merge(counts)
 

@@ -25,8 +25,9 @@ from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
 from narrows.formats.fragments import encode_fragments
 from narrows.plugins.options import OptionValue
 from narrows.projection.predicate import keep
+from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
-from narrows.worker.dead_letters import DeadLetters
+from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.event_time import with_event_time
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
 from narrows.worker.row_order import Order, Place, RowOrder, RunsOrder
@@ -42,23 +43,33 @@ def read_entry(
     """The rows that one of so many tasks reads of an entry."""
     source = find_connector(spec.connector).source(spec.declared)
     for share in source.split(entry, tasks)[task : task + 1]:
-        yield from read_share(spec, share, number)
+        yield from read_share(spec, share, number, task=task)
 
 
 def read_share(
-    spec: ReadSpec, share: Share, batch: int = 0, total: ReadCounts | None = None
+    spec: ReadSpec, share: Share, batch: int = 0, total: ReadCounts | None = None, *, task: int = 0
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of some ranges. `batch` is the number of their entry, for plans that need order;
+    """The rows of some ranges. `batch` is the number of their entry and `task` that of the share;
     `total` is for whoever wants to know what was counted."""
     reader = open_reader(spec)
+    part = CountsPart(spec.statistics, batch, str(task))
     for read, number in zip(share.ranges, share.places, strict=True):
-        yield from _read(spec, reader, read, Place(batch, number), total)
+        counts = ReadCounts()
+        yield from _read(spec, reader, read, Place(batch, number), counts, total)
+        part.add(counts)
+        if total is not None:
+            total.merge(counts)
+    part.save()
 
 
 def _read(
-    spec: ReadSpec, reader: RangeReader, read: Range, place: Place, total: ReadCounts | None
+    spec: ReadSpec,
+    reader: RangeReader,
+    read: Range,
+    place: Place,
+    counts: ReadCounts,
+    total: ReadCounts | None,
 ) -> Iterator[pa.RecordBatch]:
-    counts = ReadCounts()
     order: Order = (
         RunsOrder(read.batch, read.runs) if isinstance(read, Segmented) else RowOrder(place)
     )
@@ -81,21 +92,18 @@ def _read(
                 dead_letters.add_lost(lost)
                 counts.add_bad()
             else:
-                _lose(spec, lost, total)
+                _lose(spec, lost, place.batch, total)
         if waiting.rows:
             yield waiting.take()
-    counts.save(spec.statistics, read.key)
-    if total is not None:
-        total.merge(counts)
 
 
-def _lose(spec: ReadSpec, lost: LostRangeError, total: ReadCounts | None) -> None:
+def _lose(spec: ReadSpec, lost: LostRangeError, batch: int, total: ReadCounts | None) -> None:
     """One letter and one count for something that several ranges find lost."""
     counts = ReadCounts()
     with DeadLetters(spec, lost.key) as dead_letters:
         dead_letters.add_lost(lost)
     counts.add_bad()
-    counts.save(spec.statistics, lost.key)
+    CountsPart(spec.statistics, batch, key_name(lost.key)).add(counts)
     if total is not None and lost.counted:
         total.merge(counts)
 

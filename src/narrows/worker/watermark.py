@@ -10,15 +10,21 @@ import json
 import os
 from pathlib import Path
 
+from narrows.files.small import damaged
+
 
 def checkpoint_watermark(checkpoint: Path) -> int:
     """Where the last batch that was committed left the watermark; 0 when there was none."""
     last = last_commit(checkpoint)
-    if last is not None:
-        for line in (checkpoint / "commits" / str(last)).read_text("utf-8").splitlines():
-            if line.startswith("{"):
-                return int(json.loads(line).get("nextBatchWatermarkMs", 0))
-    return 0
+    if last is None:
+        return 0
+    path = checkpoint / "commits" / str(last)
+    try:
+        lines = path.read_text("utf-8").splitlines()
+        return int(json.loads(lines[1]).get("nextBatchWatermarkMs", 0))
+    except (OSError, ValueError, IndexError, AttributeError, TypeError) as error:
+        hint = "restore the state folder from a backup, or start the pipeline anew: `narrows reset`"
+        raise damaged(path, "the checkpoint file", error, hint) from error
 
 
 def last_commit(checkpoint: Path) -> int | None:

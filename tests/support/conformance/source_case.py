@@ -20,7 +20,8 @@ from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
 from narrows.sql.scope import Name
 from narrows.sql.types import read_schema
-from narrows.worker.counts import ReadCounts, total_counts
+from narrows.worker.count_files import total_counts
+from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec

@@ -11,7 +11,8 @@ from narrows.cli.remarks import print_remarks, remarks
 from narrows.planner.catalog import Catalog
 from narrows.sql.scope import Name
 from narrows.state.folder import StateFolder
-from narrows.worker.counts import ReadCounts, total_counts
+from narrows.worker.count_files import CountsPart, total_counts
+from narrows.worker.counts import ReadCounts
 
 
 def _remarks(tmp_path: Path, counts: ReadCounts, on_error: str = "dead_letter") -> list[str]:
@@ -62,7 +63,7 @@ def test_late_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_was_counted_before_is_not_new(tmp_path: Path) -> None:
-    ReadCounts(payloads=3, bad=1).save(str(tmp_path), "a")
+    CountsPart(str(tmp_path), 0, "a").add(ReadCounts(payloads=3, bad=1))
     before = total_counts(tmp_path)
-    ReadCounts(payloads=4).save(str(tmp_path), "b")
+    CountsPart(str(tmp_path), 0, "b").add(ReadCounts(payloads=4))
     assert total_counts(tmp_path).since(before) == ReadCounts(payloads=4)

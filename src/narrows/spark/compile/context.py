@@ -59,10 +59,11 @@ class Context:
         """The specification with the places in the state folder that are this pipeline's; `number`
         tells apart the places where it reads one source."""
         name, state = node.source.name, self.state
+        number = number if node.source.is_fed else 0
         entry_log = state.entry_log(pipeline, name, number) if node.source.is_fed else None
         return replace(
             self.placed(node.source, spec),
-            statistics=str(state.statistics(pipeline, name).absolute()),
+            statistics=str(state.statistics(pipeline, name, number).absolute()),
             entry_log=None if entry_log is None else str(entry_log.absolute()),
         )
 

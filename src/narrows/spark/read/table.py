@@ -31,6 +31,7 @@ from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.sql.rows import SqlText, Views, select
 from narrows.spark.sql.sql_text import quote
 from narrows.worker.carried import Carried
+from narrows.worker.count_files import forget_parts
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import ReadSpec
 
@@ -88,6 +89,7 @@ def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:
 
 def _read(spark: SparkSession, spec: ReadSpec, source: Source, entry: Entry) -> DataFrame:
     shares = source.split(entry, spec.partitions)
+    forget_parts(spec.statistics)  # of what was read before: there may have been more tasks
     step = max(1, believed_size(spec, source.size(entry)) // _ROW_BYTES // max(len(shares), 1))
     carried = Carried((spec, shares))
 
@@ -95,7 +97,8 @@ def _read(spark: SparkSession, spec: ReadSpec, source: Source, entry: Entry) -> 
         reads, parts = carried.value
         for batch in batches:
             for row in batch.column(0).to_pylist():
-                yield from read_share(reads, parts[row // step])
+                task = row // step
+                yield from read_share(reads, parts[task], task=task)
 
     rows = spark.range(0, len(shares) * step, 1, max(len(shares), 1))
     return rows.where(f"id % {step} = 0").mapInArrow(read, shipped_schema(spec))

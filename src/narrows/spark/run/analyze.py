@@ -26,7 +26,8 @@ from narrows.schema import count_leaves
 from narrows.spark.compile.context import Context
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.sql.rows import SqlText
-from narrows.worker.counts import ReadCounts, total_counts
+from narrows.worker.count_files import total_counts
+from narrows.worker.counts import ReadCounts
 from narrows.worker.read_spec import ReadSpec
 
 _SHUFFLING = (Join, Aggregation, Sort, Distinct, Analytic, SetOperation)

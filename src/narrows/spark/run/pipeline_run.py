@@ -16,8 +16,10 @@ from narrows.spark.shared.query import SharedQuery
 from narrows.spark.streaming.failures import Attempts, reason_of
 from narrows.spark.streaming.feed import FedQuery, Query
 from narrows.spark.streaming.running import Running
-from narrows.worker.counts import ReadCounts, total_counts
+from narrows.worker.count_files import fold_counts, total_counts
+from narrows.worker.counts import ReadCounts
 
+_FOLD_SECONDS = 1.0
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 
 
@@ -46,6 +48,7 @@ class PipelineRun:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _over: threading.Event = field(default_factory=threading.Event)
     _late: LateRows = field(default_factory=LateRows)
+    _folded: float = 0.0
 
     @property
     def status(self) -> str:
@@ -59,7 +62,10 @@ class PipelineRun:
 
     def counts(self) -> Mapping[str, ReadCounts]:
         """What has been read of each source."""
-        return {source: total_counts(folder) for source, folder in self.sources}
+        counts: dict[str, ReadCounts] = {}
+        for source, folder in self.sources:
+            counts.setdefault(source, ReadCounts()).merge(total_counts(folder))
+        return counts
 
     def new_counts(self) -> Mapping[str, ReadCounts]:
         """What has been read of each source in this run."""
@@ -102,6 +108,7 @@ class PipelineRun:
         with self._lock:
             if self._status != RUNNING:
                 return False
+            self._fold()
             if self.query.isActive:
                 return True
             failure = self.query.exception()
@@ -110,6 +117,13 @@ class PipelineRun:
             if failure is not None:
                 return self._tries_again(failure) or self._end(FAILED, failure)
             return self._continues() or self._end(DONE)
+
+    def _fold(self) -> None:
+        """Keeps what was counted from growing."""
+        if time.monotonic() - self._folded > _FOLD_SECONDS:
+            self._folded = time.monotonic()
+            for _, folder in self.sources:
+                fold_counts(folder)
 
     def _tries_again(self, failure: BaseException) -> bool:
         if self.restart is None:

@@ -6,7 +6,7 @@ projections/<name>/<files>/         the copy itself; another one for other files
 
 from __future__ import annotations
 
-import json
+import logging
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,9 +14,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from narrows.catalog.objects import Projection, Source
-from narrows.errors import Code, did_you_mean, fail
-from narrows.files.atomic import write_atomically
+from narrows.errors import Code, NarrowsError, did_you_mean, fail
 from narrows.files.names import check_name
+from narrows.files.small import read_small, write_small
 from narrows.planner.catalog import Catalog
 from narrows.planner.query import plan_query
 from narrows.schema import quoted
@@ -26,6 +26,8 @@ from narrows.sql.parse import parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreateProjection
 
+_MAGIC = "narrows-projection-1"
+_LOG = logging.getLogger("narrows.state")
 _ROW_GROUP = 4 << 20
 """Bytes of a row group: small, so that a filter on the sort key can skip most of them."""
 
@@ -37,6 +39,7 @@ class Projections:
         self._context = context
         self._catalog = catalog
         self._state = context.state
+        self._warned: set[Path] = set()
 
     def create(self, statement: CreateProjection) -> None:
         check_name(statement.name, statement.name_span)
@@ -104,7 +107,7 @@ class Projections:
         rows.parquet(str(target.absolute()))
         made = replace(copy, path=str(target.absolute()), files=files, stale=False)
         record = self._state.projection_record(copy.name)
-        write_atomically(record, json.dumps(asdict(made)).encode())
+        write_small(record, _MAGIC, {**asdict(made), "path": target.name})
         for old in folder.iterdir():
             if old != target:
                 shutil.rmtree(old, ignore_errors=True)
@@ -126,16 +129,28 @@ class Projections:
             raise fail(
                 Code.UNKNOWN_OBJECT, f"no projection is called `{name.text}`", name.span, hint
             )
-        return _from_json(path)
+        return _kept(path)
 
     def _known(self) -> list[Projection]:
-        return [_from_json(path) for path in sorted(self._state.projections.glob("*.json"))]
+        """The copies that can be used; a damaged record makes nothing slower than no copy does."""
+        known = []
+        for path in sorted(self._state.projections.glob("[!.]*.json")):
+            try:
+                known.append(_kept(path))
+            except NarrowsError as error:
+                if path not in self._warned:
+                    self._warned.add(path)
+                    _LOG.warning("%s", error)
+        return known
 
 
-def _from_json(path: Path) -> Projection:
-    data = json.loads(path.read_text("utf-8"))
+def _kept(path: Path) -> Projection:
+    what, name = "the record of a projection", path.stem
+    hint = f"make it anew: `CREATE OR REPLACE PROJECTION {name} ...`"
+    data = read_small(path, _MAGIC, what, hint)
     lists = {"columns": tuple(data["columns"]), "order_by": tuple(data["order_by"])}
-    return Projection(**{**data, **lists})
+    copy = path.with_suffix("") / data["path"]  # wherever the state folder is now
+    return Projection(**{**data, **lists, "path": str(copy.absolute())})
 
 
 def _column(source: Source, name: Name) -> str:

@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Sequence
 
 from narrows.state.folder import StateFolder
-from narrows.worker.counts import ReadCounts, total_counts
+from narrows.worker.count_files import counts_since
+from narrows.worker.counts import ReadCounts
 
 _BEGUN = ".begun"
 
@@ -34,7 +35,7 @@ class QueryCounts:
             return {}
         begun = (self._state.all_statistics(self._name) / _BEGUN).stat().st_mtime_ns
         return {
-            source: total_counts(self._state.statistics(self._name, source), begun)
+            source: counts_since(self._state.statistics(self._name, source), begun)
             for source in self._sources
         }
 

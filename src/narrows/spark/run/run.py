@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
 from narrows.errors import Code, fail
+from narrows.files.small import damaged, disk_errors
 from narrows.logical.walk import sources_of
 from narrows.physical.execution import Mode, execution_of
 from narrows.planner.catalog import Catalog
@@ -19,11 +25,12 @@ from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
 from narrows.spark.shared.pipeline import shared_query
 from narrows.spark.shared.query import SharedQuery
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
-from narrows.spark.streaming.failures import Attempts, Restart
+from narrows.spark.streaming.failures import Attempts, Restart, reason_of
 from narrows.spark.streaming.feed import Query
 from narrows.spark.streaming.pipeline import Pace, PipelineQuery
 from narrows.spark.windows.windows import windows_of
-from narrows.worker.counts import total_counts
+from narrows.worker.count_files import total_counts
+from narrows.worker.counts import ReadCounts
 
 _LOOK_SECONDS = 0.1
 
@@ -47,6 +54,22 @@ class Run:
     ) -> None:
         self.pipelines: list[PipelineRun] = []
         pace = Pace(once, trigger, once and close_windows)
+        with disk_errors(context.state.path):
+            self._begin(
+                context, streams, catalog, pipelines, pace, start_at, ready_timeout, restart
+            )
+
+    def _begin(
+        self,
+        context: Context,
+        streams: SharedStreams,
+        catalog: Catalog,
+        pipelines: Sequence[str],
+        pace: Pace,
+        start_at: str | None,
+        ready_timeout: float,
+        restart: Restart,
+    ) -> None:
         planned = [_planned(context, catalog, name, pace) for name in pipelines]
         # Everything is compiled before anything starts: a problem in one starts none.
         prepared = [(pipeline, _prepare(streams, pipeline)) for pipeline in planned]
@@ -54,10 +77,15 @@ class Run:
             shared = [query for _, query in prepared if isinstance(query, SharedQuery)]
             if shared:
                 streams.start(
-                    shared, once=once, trigger=trigger, start_at=start_at, timeout=ready_timeout
+                    shared,
+                    once=pace.once,
+                    trigger=pace.trigger,
+                    start_at=start_at,
+                    timeout=ready_timeout,
                 )
             for pipeline, query in prepared:
-                self.pipelines.append(_run_of(pipeline, query, restart))
+                with _spark_errors(pipeline):
+                    self.pipelines.append(_run_of(pipeline, query, restart))
             threading.Thread(target=self._look_after, name="narrows-run", daemon=True).start()
         except BaseException:
             self.stop()
@@ -150,16 +178,29 @@ def _prepare(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery | C
     return lambda: pipeline.start(stream)
 
 
+@contextmanager
+def _spark_errors(pipeline: PipelineQuery) -> Iterator[None]:
+    """What Spark will not start with, in one line: a checkpoint that is damaged, most likely."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise fail(
+            Code.PIPELINE_FAILED,
+            f"pipeline `{pipeline.name}` cannot be started from its checkpoint"
+            f" `{pipeline.checkpoint}`: {reason_of(error)}",
+            hint="restore the state folder from a backup, or start the pipeline anew:"
+            f" `narrows reset {shlex.quote(pipeline.name)}`",
+        ) from error
+
+
 def _run_of(
     pipeline: PipelineQuery, query: SharedQuery | Callable[[], Query], restart: Restart
 ) -> PipelineRun:
-    names = dict.fromkeys(
-        node.source.name for node in sources_of(pipeline.plan.logical) if not node.source.shared
-    )
-    state = pipeline.context.state
-    folders = [(name, state.statistics(pipeline.name, name)) for name in names]
-    before = {name: total_counts(folder) for name, folder in folders}
-    trace = state.failures(pipeline.name)
+    folders = pipeline.counted_in()
+    before: dict[str, ReadCounts] = {}
+    for name, folder in folders:
+        before.setdefault(name, ReadCounts()).merge(total_counts(folder))
+    trace = pipeline.context.state.failures(pipeline.name)
     if isinstance(query, SharedQuery):  # it goes on by itself
         return PipelineRun(pipeline.name, pipeline.plan, query, folders, trace, before=before)
     then, attempts = pipeline.closing_step(), Attempts(restart)
@@ -172,6 +213,9 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
     """The rows that have been published in a sink's folder, in the order of their batches."""
     rows: list[dict[str, Any]] = []
     for path in sorted(folder.glob("[!.]*.json")) if folder.is_dir() else ():
-        with path.open(encoding="utf-8") as lines:
-            rows.extend(json.loads(line) for line in lines)
+        try:
+            rows.extend(json.loads(line) for line in path.read_bytes().splitlines())
+        except (OSError, ValueError) as error:
+            hint = "restore it from a backup, or remove it, and its rows with it"
+            raise damaged(path, "the file of rows", error, hint) from error
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,10 +11,13 @@ from pyspark.sql import DataFrame
 from narrows.catalog.objects import Source
 from narrows.catalog.statistics import ColumnStatistics, TableStatistics
 from narrows.errors import NarrowsError
-from narrows.files.atomic import write_atomically
+from narrows.files.small import read_small, write_small
 from narrows.optimizer.estimates import type_width
 from narrows.schema import BINARY, STRING, Field, is_nested, quoted
 from narrows.spark.compile.context import connected
+
+_MAGIC = "narrows-table-1"
+_LOG = logging.getLogger("narrows.state")
 
 
 def count_table(source: Source, query: Callable[[str], DataFrame]) -> TableStatistics:
@@ -56,15 +59,19 @@ def fingerprint(source: Source) -> str:
 
 
 def save_statistics(path: Path, counted: TableStatistics) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(counted.to_json()).encode())
+    write_small(path, _MAGIC, counted.to_json())
 
 
 def load_statistics(path: Path, source: Source) -> TableStatistics | None:
     """What was counted, if the table still has the same files and columns."""
-    if not path.exists():
+    try:
+        kept = read_small(path, _MAGIC, "what was counted of a table", "ANALYZE TABLE")
+    except NarrowsError as error:
+        _LOG.warning("%s; count again: `ANALYZE TABLE %s`", error.problems[0].message, source.name)
         return None
-    counted = TableStatistics.from_json(json.loads(path.read_text("utf-8")))
+    if kept is None:
+        return None
+    counted = TableStatistics.from_json(kept)
     if counted.files != fingerprint(source) or list(counted.columns) != source.schema.names:
         return None
     return counted

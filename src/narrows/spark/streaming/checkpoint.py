@@ -5,7 +5,8 @@ Spark keeps small text files, each of which appears as a whole (it writes under 
     commits/7           batch 7 is done (see `watermark.py`)
     offsets/8           batch 8 was begun; an offset for each source, in the order of `sources`
     sources/0/12        the marker that source 0 took as its twelfth; every tenth file is
-    sources/0/19.compact    called like this, and holds all markers that were ever taken
+    sources/0/19.compact    called like this, and holds all markers that were ever taken,
+                            as far as `source_log.py` has not removed them
 
 They are the only truth about a query's progress: reports come late, or never when a query dies.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +24,9 @@ from urllib.parse import unquote
 from narrows.connectors.entry_log import EMPTY
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.streaming.markers import entry_of
-from narrows.worker.watermark import last_commit
+from narrows.spark.streaming.source_log import COMPACT, move, shorten
+from narrows.worker.watermark import checkpoint_watermark, last_commit
 
-_COMPACT = ".compact"
 _LINE = 4 << 10
 """More bytes than the longest line of a source's log has: a path and some numbers."""
 
@@ -50,7 +52,53 @@ def marker_position(checkpoint: Path, folder: Path) -> MarkerPosition:
         raise _has_drifted(source, f"entry {entry} was taken where entry {count} should be")
     batch = last_commit(checkpoint)
     committed = EMPTY if batch is None else _offset(checkpoint, batch, source)
+    if committed > entry:
+        raise _is_damaged(source / str(committed), "it is missing")
     return MarkerPosition(committed, entry, newest_ms)
+
+
+def check_checkpoint(checkpoint: Path) -> None:
+    """Says which file is wrong, if one is that Spark will start with: it does not say it well.
+
+    Only while no query runs: checksums of files that are gone are removed, for Spark would take
+    them for those of another query.
+    """
+    for kind in ("offsets", "commits"):
+        for path in (checkpoint / kind).glob(".*.crc"):
+            if not path.with_name(path.name[1:].removesuffix(".crc")).exists():
+                path.unlink()
+    checkpoint_watermark(checkpoint)  # reads the newest commit
+    begun = max(_numbers(checkpoint / "offsets"), default=None)
+    if begun is None:
+        return
+    offsets, metadata = checkpoint / "offsets" / str(begun), checkpoint / "metadata"
+    if len(lines := _lines(offsets)) < 3:
+        raise _is_damaged(offsets, "it was cut off")
+    for line in lines[1:]:
+        if line != "-" and line.startswith(("{", "[")):
+            _parsed(offsets, line)
+    try:
+        uuid.UUID(_parsed(metadata, "\n".join(_lines(metadata)))["id"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise _is_damaged(metadata, "it is not what Spark wrote") from error
+
+
+def relocate(checkpoint: Path, folder: Path, parts: int = 4) -> None:
+    """Has the checkpoint look in this folder for what it has taken there, should the state folder
+    have been moved. A folder is known by the last parts of its path. Only while no query runs."""
+    source = _source_of(checkpoint, folder, parts)
+    newest = None if source is None else _newest_line(source)
+    if source is not None and newest is not None:
+        there = str(_path(newest[1]).parent).removeprefix("file:")
+        if os.path.normpath(there) != str(folder.absolute()):
+            move(source, folder.absolute())
+
+
+def forget_taken(checkpoint: Path, folder: Path, committed: int) -> None:
+    """Has the checkpoint forget the markers of a folder that were published long ago."""
+    source = _source_of(checkpoint, folder)
+    if source is not None:
+        shorten(source, committed)
 
 
 def check_markers(checkpoint: Path, folder: Path, batch: int) -> None:
@@ -81,19 +129,36 @@ def _offset(checkpoint: Path, batch: int, source: Path) -> int:
         raise _is_damaged(checkpoint / "offsets" / str(batch), "it was cut off")
     if lines[place] == "-":
         return EMPTY
-    return int(_parsed(checkpoint, lines[place])["logOffset"])
+    path = checkpoint / "offsets" / str(batch)
+    try:
+        return int(_parsed(path, lines[place])["logOffset"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise _is_damaged(path, f"it has no offset of source {source.name}") from error
 
 
-def _source_of(checkpoint: Path, folder: Path) -> Path | None:
+def _source_of(checkpoint: Path, folder: Path, parts: int = 4) -> Path | None:
     """The log of the source that takes the markers of a folder; None before it has taken one."""
     # By the end of the path alone: a state folder may have been moved.
-    wanted = folder.absolute().parts[-4:]
+    wanted = folder.absolute().parts[-parts:]
     for number in _numbers(checkpoint / "sources"):
         source = checkpoint / "sources" / str(number)
         newest = _newest_line(source)
-        if newest is not None and _path(newest[1]).parent.parts[-4:] == wanted:
+        if newest is None:
+            _check_log(checkpoint, source)
+        elif _path(newest[1]).parent.parts[-parts:] == wanted:
             return source
     return None
+
+
+def _check_log(checkpoint: Path, source: Path) -> None:
+    """Says so if the log of a source of files, which ends with no marker, should have one."""
+    begun = max(_numbers(checkpoint / "offsets"), default=None)
+    if begun is None:
+        return
+    lines = _lines(checkpoint / "offsets" / str(begun))
+    place = 2 + int(source.name)
+    if len(lines) > place and '"logOffset"' in lines[place]:
+        raise _is_damaged(_newest_file(source) or source, "it names no file that was taken")
 
 
 def _newest_taken(source: Path) -> tuple[int, int, int]:
@@ -105,7 +170,7 @@ def _newest_taken(source: Path) -> tuple[int, int, int]:
 
 def _taken(source: Path, count: int) -> tuple[int, int]:
     """The entry whose marker was taken as that one, and the marker's time of change."""
-    for path in (source / str(count), source / f"{count}{_COMPACT}"):
+    for path in (source / str(count), source / f"{count}{COMPACT}"):
         if path.exists():
             line = _last_line(path)
             if line is not None:
@@ -114,14 +179,16 @@ def _taken(source: Path, count: int) -> tuple[int, int]:
 
 
 def _newest_line(source: Path) -> tuple[int, dict[str, Any]] | None:
+    newest = _newest_file(source)
+    line = None if newest is None else _last_line(newest)
+    return None if newest is None or line is None else (int(newest.stem), line)
+
+
+def _newest_file(source: Path) -> Path | None:
     names = os.listdir(source) if source.is_dir() else ()
-    counts = [int(n) for name in names if (n := name.removesuffix(_COMPACT)).isdecimal()]
-    if not counts:
-        return None
-    newest = max(counts)
-    plain = source / str(newest)
-    line = _last_line(plain if plain.exists() else source / f"{newest}{_COMPACT}")
-    return None if line is None else (newest, line)
+    found = [name for name in names if name.removesuffix(COMPACT).isdecimal()]
+    newest = max(found, key=lambda name: int(name.removesuffix(COMPACT)), default=None)
+    return None if newest is None else source / newest
 
 
 def _last_line(path: Path) -> dict[str, Any] | None:
@@ -129,10 +196,13 @@ def _last_line(path: Path) -> dict[str, Any] | None:
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _LINE))
-        last = file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
-    if not last.startswith("{"):
+        last = file.read().rpartition(b"\n")[2]
+    if not last.startswith(b"{"):
         return None
-    return _parsed(path, last)
+    try:
+        return _parsed(path, last.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise _is_damaged(path, error) from error
 
 
 def _entry(source: Path, line: dict[str, Any]) -> int:

@@ -19,12 +19,22 @@ from narrows.connectors.base import Available, Lag, Source, find_connector
 from narrows.connectors.entry_log import EMPTY, EntryLog
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.marker_source import markers_folder
-from narrows.spark.streaming.checkpoint import MarkerPosition, check_markers, marker_position
+from narrows.spark.streaming.checkpoint import (
+    MarkerPosition,
+    check_markers,
+    forget_taken,
+    marker_position,
+    relocate,
+)
 from narrows.spark.streaming.markers import Markers
+from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
 
 _LOOKS_AGAIN = 50
 """Milliseconds between two looks for something new, at least."""
+
+_FORGETS_EVERY = 50
+"""Entries after which Spark's log of markers is shortened."""
 
 
 class Feed:
@@ -37,9 +47,12 @@ class Feed:
         self._checkpoint = checkpoint
         self._folder = markers_folder(spec)
         self._log = EntryLog(spec.entry_log)
+        sweep_counts(spec.statistics)
+        relocate(checkpoint, self._folder)
         position = self._position()
         self._markers = Markers(self._folder, position.committed, position.newest_ms)
         self._recover(position)
+        self._forget_taken(position.committed)
         self._told = EMPTY
         """The entry up to which the source knows that all is published. A run before this one may
         have ended before it could tell, so it is told again."""
@@ -66,13 +79,21 @@ class Feed:
 
     def settle(self) -> int:
         """Forgets what is published, and tells the source; the entry up to which that is."""
+        if not self._folder.exists():
+            raise self._is_gone()
         committed = self._position().committed
         self._markers.forget(committed)
         if committed > self._told:
             with self._taking:
                 self._source.committed(self._log.entry(committed))
             self._told = committed
+        if committed - self._forgotten >= _FORGETS_EVERY:
+            self._forget_taken(committed)
         return committed
+
+    def _forget_taken(self, committed: int) -> None:
+        forget_taken(self._checkpoint, self._folder, committed)
+        self._forgotten = committed
 
     def lag(self) -> Lag:
         available = self._source.available()
@@ -106,6 +127,14 @@ class Feed:
         self._markers.set_end(is_last=False)  # a run that crashed may have seen it so
         self._markers.put_in_order()
 
+    def _is_gone(self) -> NarrowsError:
+        return fail(
+            Code.UNREADABLE_FILE,
+            f"the state of `{self._spec.source}` in `{self._folder.parent}` is gone: somebody has"
+            " removed or moved the state folder while the pipeline ran",
+            hint="put it back, and start again: it goes on from there",
+        )
+
     def _is_incomplete(self, missing: Sequence[int], position: MarkerPosition) -> NarrowsError:
         return fail(
             Code.UNREADABLE_FILE,
@@ -126,6 +155,7 @@ class Feed:
             return True
 
     def _give(self, number: int) -> None:
+        forget_entry(self._spec.statistics, number)  # it may be for other tasks than before
         shares = self._source.split(self._log.entry(number), self._spec.partitions)
         self._markers.give(number, max(1, len(shares)))
 

@@ -24,6 +24,7 @@ from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, Place
 from narrows.spark.read.reader import read_spec
+from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.feed import FedQuery, Feed, Query
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.windows.clock import say_end
@@ -75,6 +76,16 @@ class PipelineQuery:
         by_name = {node.sink.name: self._target(node) for node in nodes}
         return WriteSpec(tuple(by_name[name] for name in self.sinks))
 
+    def counted_in(self) -> list[tuple[str, Path]]:
+        """Its sources, and the folders where their readers leave what they count."""
+        state, found = self.context.state, {}
+        for node in topological(self.plan.physical):
+            if isinstance(node, Decoded) and not node.source.shared:
+                number = self._numbers[node.relation.id] if node.source.is_fed else 0
+                name = node.source.name
+                found[state.statistics(self.name, name, number)] = name
+        return [(name, folder) for folder, name in found.items()]
+
     # --- starting ---------------------------------------------------------------------------------
 
     def compile(self) -> Streamed:
@@ -89,6 +100,7 @@ class PipelineQuery:
         return stream
 
     def start(self, stream: Streamed) -> Query:
+        check_checkpoint(self.checkpoint)
         feeds = [Feed(read, self.checkpoint) for read in self._fed()]
         return self._start(stream, feeds, self.pace)
 
@@ -97,6 +109,7 @@ class PipelineQuery:
         plain = copied_from(self.plan)
         assert plain is not None, "the plan says so"
         read = self._place(plain.node, plain.spec)
+        check_checkpoint(self.checkpoint)
         feeds = [Feed(read, self.checkpoint)]
         told = copy_stream(self.context.spark, read, self.write)
         return self._begin(self._publishing(told, feeds), feeds, self.pace)
@@ -205,6 +218,7 @@ class PipelineQuery:
 
     def _begin(self, writer: DataStreamWriter, feeds: Sequence[Feed], pace: Pace) -> Query:
         checkpoint = str(self.checkpoint.absolute())
+        relocate(self.checkpoint, self.context.state.clock(self.name), parts=2)
         writer = writer.queryName(file_name(self.name)).option("checkpointLocation", checkpoint)
         every = self._gathering_time or pace.trigger
         if pace.once:

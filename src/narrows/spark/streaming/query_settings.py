@@ -13,6 +13,11 @@ from narrows.logical.walk import topological
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
+_LOG_IS_KEPT_FOR = "spark.sql.streaming.fileSource.log.cleanupDelay"
+"""How long Spark keeps files of its log of markers, besides those of the last 100 batches. The
+default of ten minutes is for stores that do not show at once what was written."""
+
+LOG_IS_KEPT_FOR = "10s"
 _BATCHES_WITHOUT_ROWS = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
@@ -24,7 +29,10 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
     and the user's own, are left alone. `closes_later`: another query will close all windows, so
     this one need not go through its state once more for those that are over.
     """
-    wanted = {_BATCHES_WITHOUT_ROWS: "false" if closes_later else "true"}
+    wanted = {
+        _BATCHES_WITHOUT_ROWS: "false" if closes_later else "true",
+        _LOG_IS_KEPT_FOR: LOG_IS_KEPT_FOR,
+    }
     if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
         wanted[_PROVIDER] = _ROCKSDB
     before = {key: str(spark.conf.get(key)) for key in wanted}

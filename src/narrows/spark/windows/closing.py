@@ -14,12 +14,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from narrows.errors import NarrowsError
+from narrows.files.small import read_small, write_small
 from narrows.logical.nodes import Decoded, Node
 from narrows.logical.walk import topological
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.windows.windows import windows_of
 from narrows.worker.watermark import checkpoint_watermark
+
+_MAGIC = "narrows-closed-1"
 
 
 def run_time(checkpoint: Path, clock: Path) -> RunTime:
@@ -45,6 +49,16 @@ def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
     return replace(now, closes=max(ends))
 
 
+def _promised(path: Path) -> int | None:
+    """The watermark that a mark promises. A damaged one promises none: windows that were closed
+    are closed again, which does no harm."""
+    try:
+        promised: int | None = read_small(path, _MAGIC, "the mark", "remove it")
+    except NarrowsError:
+        return None
+    return promised
+
+
 class ClosedMark:
     """Says that a pipeline's windows have all been closed, and nothing has been read since.
 
@@ -54,14 +68,13 @@ class ClosedMark:
     def __init__(self, path: Path, checkpoint: Path) -> None:
         self._path = path
         self._checkpoint = checkpoint
-        promised = int(path.read_text("utf-8")) if path.exists() else None
+        promised = _promised(path)
         self.holds = promised is not None and checkpoint_watermark(checkpoint) >= promised
         path.unlink(missing_ok=True)
 
     def set(self, closes: int) -> None:
         """The windows are closed as soon as the watermark is there."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(str(closes), "utf-8")
+        write_small(self._path, _MAGIC, closes)
 
     def keep(self) -> None:
         self.set(checkpoint_watermark(self._checkpoint))
