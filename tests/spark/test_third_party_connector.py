@@ -1,5 +1,5 @@
-"""The connector that docs/connectors.md shows, installed as a package where Spark runs: its payloads
-are read and its rows written in the workers, and nothing else knows which connector it is."""
+"""The connector that docs/connectors.md shows, installed as a package where Spark runs: workers read
+its payloads and write its rows, and nothing else knows which connector it is."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ def test_pipelines_share_a_stream(told: dict[str, Any]) -> None:
     assert _values(written["plain"]) == [v for v in SECOND if v % 2 == 0]
     sums = sorted(written["sums"], key=lambda row: row["v"])
     assert [row["sum"] for row in sums] == [sum(SECOND[: at + 1]) for at in range(len(SECOND))]
-    assert written["windows"] == [
-        {"k": k, "n": n} for k, n in (("a", 2), ("a", 4), ("b", 1), ("b", 4))
-    ]
+    windows = [("a", 2), ("a", 4), ("b", 1), ("b", 4)]
+    assert [(row["k"], row["n"]) for row in written["windows"]] == windows
     counts = told["progress"]["plain"]["shared"]["shared"]
     assert (counts["payloads"], counts["bad"], counts["lag"]) == (12, 1, 0)
 

@@ -1,5 +1,7 @@
-"""Pipelines over the toy connector on Spark, run where its package is installed: `python toy_run.py`
-prints what became of them, as JSON."""
+"""Pipelines over the toy connector on Spark, run where its package is installed.
+
+`python toy_run.py` prints what became of them, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ def main() -> None:
     insert(*map(event, range(5)), '{"v": ', *map(event, range(5, 8)))
     first = session()
     first.start(*PIPELINES, once=True).await_done(timeout=600)
-    told = {"first": written()}
+    told: dict[str, Any] = {"first": written()}
     first.state.unlock()  # as if the process had ended here
 
     insert(*map(event, range(20, 23)))
