@@ -1,5 +1,5 @@
-"""The connector that docs/connectors.md shows, installed as a package where Spark runs: workers read
-its payloads and write its rows, and nothing else knows which connector it is."""
+"""The connector of docs/connectors.md, installed as a package where Spark runs: workers read its
+payloads and write its rows, and nothing else knows which connector it is."""
 
 from __future__ import annotations
 
