@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support import toy_run
-from support.packages import environment, run_in
+from support.environments import environment, run_in
 from support.toy_package import build_toy
 
 

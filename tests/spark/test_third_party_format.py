@@ -9,7 +9,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from support.packages import build_wheel, environment, run_in
+from support.environments import environment, run_in
+from support.packages import build_wheel
 
 DOC = Path(__file__).parents[2] / "docs" / "encoding.md"
 
