@@ -172,7 +172,7 @@ def test_pipelines_share_it_and_come_one_after_the_other(bench: Bench) -> None:
     bench.put(payload(0), "bad", payload(1))
     p = bench.session.start("p", trigger=FAST)
     wait_for(lambda: len(bench.rows("p")) == 2)
-    bench.put()  # a micro-batch without a payload, nor a task
+    bench.put()  # a micro-batch without a payload
     bench.put(payload(2))
     wait_for(lambda: len(bench.rows("p")) == 3)
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
-import sysconfig
 import tomllib
-import venv
 from pathlib import Path
 
-import narrows
+from support.environments import environment, run_in
 from support.packages import build_wheel
 
 DOC = Path(__file__).parents[2] / "docs" / "encoding.md"
@@ -38,18 +33,6 @@ def package(folder: Path) -> Path:
     return build_wheel(folder, project["name"].replace("-", "_"), files, project["entry-points"])
 
 
-def environment(folder: Path, wheel: Path) -> Path:
-    """An environment that has what this one has, and the package."""
-    venv.create(folder, symlinks=True, with_pip=False)
-    python = folder / "bin" / "python"
-    (site,) = folder.glob("lib/python*/site-packages")
-    ours = [str(Path(narrows.__file__).parents[1]), sysconfig.get_path("purelib")]
-    (site / "ours.pth").write_text("\n".join(ours))
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True)
-    return python
-
-
 def test_the_package_of_the_docs_works_in_workers(tmp_path: Path) -> None:
     python = environment(tmp_path / "env", package(tmp_path))
     assert importlib.util.find_spec("narrows_pairs") is None, "it is installed there, not here"
@@ -57,17 +40,7 @@ def test_the_package_of_the_docs_works_in_workers(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     lines = ["id=1;kind=order;price=2.5", "id=2;kind=a b", "no pairs", "id=three;price=x", "id=4"]
     (tmp_path / "in" / "events.pairs").write_text("\n".join(lines))
-    hidden = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_GATEWAY_PORT")
-    inherited = {key: value for key, value in os.environ.items() if key not in hidden}
-    done = subprocess.run(
-        [str(python), "-m", "narrows", "run", "p.sql", "--once", "--master", "local[2]"],
-        cwd=tmp_path,
-        env=inherited,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_in(python, tmp_path, "-m", "narrows", "run", "p.sql", "--once", "--master", "local[2]")
 
     (written,) = (tmp_path / "out").glob("*.pairs")
     assert written.read_text().splitlines() == ["next=2 kind=ORDER", "", "next=5"]

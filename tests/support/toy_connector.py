@@ -105,7 +105,7 @@ class SqliteSource(Source):
 
 
 class SqliteReader:
-    """Made in the workers, once for all ranges that one of them reads."""
+    """Made in the workers, for the ranges of a share."""
 
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding

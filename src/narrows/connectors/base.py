@@ -186,7 +186,11 @@ class LostRangeError(NarrowsError):
 
 
 class RangeReader(Protocol):
-    """Reads the ranges of one source in one worker, as long as that has tasks for it."""
+    """Reads ranges of one source, in a worker.
+
+    It is made for every share, and nobody closes it: what is dear to make, like a connection, its
+    connector keeps for the next.
+    """
 
     def parts(self, read: Any) -> Iterator[Part]:
         """The rows of a range; `read` is one that the source's `split` made."""

@@ -13,6 +13,7 @@ import pytest
 from narrows.demand import ALL, NOTHING, Demand, fields
 from narrows.errors import Code, NarrowsError
 from narrows.projection.columns import DecodeProjection
+from narrows.shared.ingest_task import Union, entry_of
 from narrows.shared.log import EMPTY, Entry, SharedLog
 from narrows.shared.registry import EARLIEST, Registry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment
@@ -218,3 +219,10 @@ def test_another_definition_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NarrowsError, match="was another one before") as caught:
         registry.begin("three")
     assert caught.value.code is Code.CHECKPOINT_MISMATCH
+
+
+def test_a_micro_batch_without_tasks_is_an_entry_all_the_same(tmp_path: Path) -> None:
+    """Readers count on it that entries have no gaps."""
+    log = SharedLog(tmp_path)
+    log.publish(entry_of(Union(0, 1, A), []))
+    assert (log.entry(0).rows, log.entry(0).demand) == (0, A)
