@@ -144,7 +144,7 @@ class SqliteSink(SinkWriter):
     def __init__(self, target: SinkTarget) -> None:
         self._target = target
 
-    def open_task(self) -> SqliteTask:
+    def open_task(self, batch: int, task: int) -> SqliteTask:
         return SqliteTask(self._target)
 
     def publish(self, batch: int, receipts: Sequence[Any]) -> None:

@@ -219,7 +219,9 @@ class SinkWriter(ABC):
     """A sink of a pipeline: its tasks write in the workers, the driver publishes."""
 
     @abstractmethod
-    def open_task(self) -> SinkTask: ...
+    def open_task(self, batch: int, task: int) -> SinkTask:
+        """Takes the rows of one task of a batch. A batch that is run again has the same number, and
+        a task that is tried again has the same; how many tasks there are may differ."""
 
     @abstractmethod
     def publish(self, batch: int, receipts: Sequence[Receipt]) -> None:

@@ -18,19 +18,21 @@ def writers_of(spec: WriteSpec) -> list[SinkWriter]:
     return [find_connector(target.connector).sink(target) for target in spec.targets]
 
 
-def write_task(spec: WriteSpec, batches: Iterator[pa.RecordBatch]) -> Receipts:
+def write_task(
+    spec: WriteSpec, batches: Iterator[pa.RecordBatch], batch: int = 0, task: int = 0
+) -> Receipts:
     """Writes the rows of one task; nobody sees them until the driver publishes them."""
     tasks: list[SinkTask] = []
     try:
         for writer in writers_of(spec):
-            tasks.append(writer.open_task())
-        for batch in batches:
-            for task in tasks:
-                task.add(batch)
-        return [task.close() for task in tasks]
+            tasks.append(writer.open_task(batch, task))
+        for rows in batches:
+            for one in tasks:
+                one.add(rows)
+        return [one.close() for one in tasks]
     except BaseException:
-        for task in tasks:
-            task.discard()
+        for one in tasks:
+            one.discard()
         raise
 
 

@@ -40,7 +40,7 @@ def test_where_one_sink_cannot_be_opened_the_others_keep_nothing(
             discarded.append(self)
 
     opened = iter([Task()])
-    monkeypatch.setattr(FileSink, "open_task", lambda self: next(opened))
+    monkeypatch.setattr(FileSink, "open_task", lambda self, batch, task: next(opened))
     target = SinkTarget(
         pipeline="p",
         sink="o",

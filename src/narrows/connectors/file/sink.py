@@ -35,7 +35,7 @@ class FileSink(SinkWriter):
     def __init__(self, target: SinkTarget) -> None:
         self._target = target
 
-    def open_task(self) -> FileSinkTask:
+    def open_task(self, batch: int, task: int) -> FileSinkTask:
         return FileSinkTask(self._target)
 
     def publish(self, batch: int, receipts: Sequence[Receipt]) -> None:

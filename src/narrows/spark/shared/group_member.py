@@ -66,12 +66,12 @@ def member_source(spark: SparkSession, spec: ReadSpec, tasks: Path, partitions: 
     return spark.range(0, partitions, 1, partitions).mapInArrow(read, shipped_schema(spec))
 
 
-def written(rows: DataFrame, name: str, write: WriteSpec) -> DataFrame:
+def written(rows: DataFrame, name: str, write: WriteSpec, tasks: Path) -> DataFrame:
     """What the tasks of a pipeline write: rows that are as its sinks take them."""
     carried = Carried(write)
 
     def save(batches: Batches) -> Batches:
-        return _write(name, carried.value, batches)
+        return _write(name, carried.value, batches, tasks)
 
     return rows.mapInArrow(save, _RESULT)
 
@@ -85,7 +85,7 @@ def copied(
 
     def copy(batches: Batches) -> Batches:
         reads, writes = both.value
-        return _write(name, writes, _read(reads, tasks, partitions, batches))
+        return _write(name, writes, _read(reads, tasks, partitions, batches), tasks)
 
     return spark.range(0, partitions, 1, partitions).mapInArrow(copy, _RESULT)
 
@@ -112,9 +112,12 @@ def tell_execution(tasks: Path) -> None:
         written.replace(tasks.with_suffix(EXECUTION))
 
 
-def _write(name: str, spec: WriteSpec, rows: Batches) -> Batches:
+def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path) -> Batches:
     started = time.perf_counter()
-    receipts = write_task(spec, rows)
+    entry = json.loads(tasks.read_text("utf-8"))
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
+    receipts = write_task(spec, rows, entry["after"] + 1, task)
     columns = [[name], [receipts_to_text(receipts)], [time.perf_counter() - started]]
     arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
     yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])

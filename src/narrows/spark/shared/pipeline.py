@@ -69,7 +69,7 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
             return member_source(context.spark, placed, tasks, partitions)
 
         rows = compile_plan(rows_of(pipeline.plan.physical), context.spark, open_member)
-        return written(sink_frame(pipeline.plan, rows), name, write)
+        return written(sink_frame(pipeline.plan, rows), name, write, tasks)
 
     computed(1)  # what Spark will not take is said before anything starts
     return Member(name, write, computed, tasks)

@@ -188,8 +188,8 @@ class PipelineQuery:
             told = written_by_tasks(sink_frame(self.plan, stream.frame), self.write)
             return self._begin(self._publishing(told, feeds, mode=self._output_mode), feeds, pace)
 
-        def told_of(closed: DataFrame) -> DataFrame:
-            return written_by_tasks(sink_frame(self.plan, finish(closed)), self.write)
+        def told_of(closed: DataFrame, number: int) -> DataFrame:
+            return written_by_tasks(sink_frame(self.plan, finish(closed)), self.write, number)
 
         return self._begin(self._publishing(stream.frame, feeds, told_of), feeds, pace)
 
@@ -197,7 +197,7 @@ class PipelineQuery:
         self,
         rows: DataFrame,
         feeds: Sequence[Feed],
-        told_of: Callable[[DataFrame], DataFrame] | None = None,
+        told_of: Callable[[DataFrame, int], DataFrame] | None = None,
         mode: str = "append",
     ) -> DataStreamWriter:
         """Publishes what tasks wrote: what the rows tell, or what is made of each batch."""
@@ -209,7 +209,9 @@ class PipelineQuery:
             try:
                 for feed in feeds:
                     feed.check(number)
-                publish_written(batch if told_of is None else told_of(batch), self.write, number)
+                publish_written(
+                    batch if told_of is None else told_of(batch, number), self.write, number
+                )
             except BaseException as error:
                 raised.append(error)
                 raise

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
 from narrows.spark.read.marker_source import marker_frame, read_markers
-from narrows.spark.write.sink import WRITTEN_SCHEMA, tell
+from narrows.spark.write.sink import WRITTEN_SCHEMA, batch_and_task, tell
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import write_task
@@ -25,6 +25,6 @@ def copy_stream(spark: SparkSession, spec: ReadSpec, write: WriteSpec) -> DataFr
 
     def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reads, writes = both.value
-        yield tell(write_task(writes, read_markers(reads, batches)))
+        yield tell(write_task(writes, read_markers(reads, batches), *batch_and_task()))
 
     return marker_frame(spark, spec).mapInArrow(copy, WRITTEN_SCHEMA)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from narrows.connectors.target import WriteSpec
@@ -33,12 +34,22 @@ def tell(receipts: Receipts) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([receipts_to_text(receipts)])], names=[WRITTEN])
 
 
-def written_by_tasks(rows: DataFrame, spec: WriteSpec) -> DataFrame:
-    """What tasks wrote of rows that are as the sinks take them."""
+def batch_and_task(batch: int | None = None) -> tuple[int, int]:
+    """The micro-batch that this task is part of, and its number there."""
+    context = TaskContext.get()
+    if context is None:
+        return batch or 0, 0
+    current = context.getLocalProperty("streaming.sql.batchId") if batch is None else batch
+    return int(current or 0), context.partitionId()
+
+
+def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None) -> DataFrame:
+    """What tasks wrote of rows that are as the sinks take them; of this batch, if it is not the
+    micro-batch that they are part of."""
     carried = Carried(spec)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield tell(write_task(carried.value, batches))
+        yield tell(write_task(carried.value, batches, *batch_and_task(batch)))
 
     return rows.mapInArrow(write, WRITTEN_SCHEMA)
 
