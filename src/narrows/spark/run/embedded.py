@@ -10,6 +10,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from pyspark.errors import PySparkRuntimeError
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from narrows.files.atomic import make_private
@@ -43,6 +44,8 @@ _SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }
 
+_QUERY_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
 _JAVA_OPTIONS = (
     "-XX:+UseParallelGC",
     # Spark itself asks for NULLs before it reads a value, and for nothing past the end of a batch.
@@ -54,6 +57,7 @@ _JAVA_OPTIONS = (
 
 def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
     """Starts Spark in this process; what it has to say goes to the log file."""
+    _silence_query_errors()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master or "local[*]")
@@ -71,6 +75,15 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
             if "JAVA_GATEWAY_EXITED" not in str(error):
                 raise
             raise no_spark(log) from error
+
+
+def _silence_query_errors() -> None:
+    """pyspark prints every failed query with a screen of JSON, and then raises it: we tell it once.
+
+    Its loggers must be made by pyspark: they are given arguments that others do not take.
+    """
+    for name in _QUERY_ERRORS:
+        PySparkLogger.getLogger(name).disabled = True
 
 
 @contextmanager
