@@ -129,3 +129,11 @@ def test_what_is_transient() -> None:
     assert is_transient("[CANNOT_OPEN_SOCKET] Can not open socket")
     assert not is_transient(None)
     assert not is_transient("[DIVIDE_BY_ZERO]")
+
+
+def test_failures_are_kept_up_to_a_limit(tmp_path: Path) -> None:
+    for _ in range(30):
+        run, _ = run_of(tmp_path, ["x" * 100_000], restart="never")
+        assert _tend(run) == FAILED
+    kept = sum(path.stat().st_size for path in (tmp_path / "failures").iterdir())
+    assert 1 << 20 < kept < 3 << 20

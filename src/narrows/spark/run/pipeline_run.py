@@ -20,6 +20,8 @@ from narrows.worker.count_files import fold_counts, total_counts
 from narrows.worker.counts import ReadCounts
 
 _FOLD_SECONDS = 1.0
+_LONG_TRACE = 1 << 20
+"""Bytes after which a file of failures is put aside, in place of the one before."""
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 
 
@@ -172,6 +174,8 @@ class PipelineRun:
         try:
             self.trace.parent.mkdir(parents=True, exist_ok=True)
             text = "".join(traceback.format_exception(failure))
+            if self.trace.exists() and self.trace.stat().st_size > _LONG_TRACE:
+                self.trace.replace(self.trace.with_suffix(".old.log"))
             at = time.strftime("%Y-%m-%d %H:%M:%S")
             with self.trace.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{at} pipeline {self.name!r} failed\n{text}\n")

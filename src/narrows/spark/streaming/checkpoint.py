@@ -24,7 +24,7 @@ from urllib.parse import unquote
 from narrows.connectors.entry_log import EMPTY
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.streaming.markers import entry_of
-from narrows.spark.streaming.source_log import COMPACT, move, shorten
+from narrows.spark.streaming.source_log import COMPACT, move, move_schemas, shorten
 from narrows.worker.watermark import checkpoint_watermark, last_commit
 
 _LINE = 4 << 10
@@ -67,6 +67,7 @@ def check_checkpoint(checkpoint: Path) -> None:
         for path in (checkpoint / kind).glob(".*.crc"):
             if not path.with_name(path.name[1:].removesuffix(".crc")).exists():
                 path.unlink()
+    move_schemas(checkpoint)
     checkpoint_watermark(checkpoint)  # reads the newest commit
     begun = max(_numbers(checkpoint / "offsets"), default=None)
     if begun is None:

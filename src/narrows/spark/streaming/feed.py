@@ -79,8 +79,8 @@ class Feed:
 
     def settle(self) -> int:
         """Forgets what is published, and tells the source; the entry up to which that is."""
-        if not self._folder.exists():
-            raise self._is_gone()
+        if self.is_gone:
+            raise self.gone()
         committed = self._position().committed
         self._markers.forget(committed)
         if committed > self._told:
@@ -127,7 +127,12 @@ class Feed:
         self._markers.set_end(is_last=False)  # a run that crashed may have seen it so
         self._markers.put_in_order()
 
-    def _is_gone(self) -> NarrowsError:
+    @property
+    def is_gone(self) -> bool:
+        return not self._folder.exists()
+
+    def gone(self) -> NarrowsError:
+        """What is wrong when the state folder is no longer there."""
         return fail(
             Code.UNREADABLE_FILE,
             f"the state of `{self._spec.source}` in `{self._folder.parent}` is gone: somebody has"
@@ -230,7 +235,8 @@ class FedQuery:
                 feed.settle()
         except BaseException as error:
             if not self._stopped.is_set():
-                self._failure = error
+                gone = (feed.gone() for feed in self.feeds if feed.is_gone)
+                self._failure = next(gone, error)
                 self._query.stop()
 
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
@@ -36,6 +37,7 @@ COMPACT = ".compact"
 _KEPT = 20
 _LARGE = 16 << 10
 """Bytes of a file that is worth shortening: more than the lines that are kept."""
+_SCHEMA = re.compile(r'"file:[^"]*(/state/\d+/_stateSchema/[^"]*)"')
 _PLAIN = "/!$&'()*+,;=:@~"
 """What stands in the path of a URI as it is, besides letters and digits."""
 
@@ -59,6 +61,14 @@ def move(source: Path, folder: Path) -> None:
     # The newest last: it is the one that says whether all is done.
     for name in sorted(names, key=lambda name: int(name.removesuffix(COMPACT))):
         _rewrite(source / name, lambda lines: [_moved(line, folder) for line in lines])
+
+
+def move_schemas(checkpoint: Path) -> None:
+    """Has what says where the schemas of remembered rows are say that they are in this checkpoint.
+    Only while no query runs."""
+    here = json.dumps(f"file:{checkpoint.absolute()}", ensure_ascii=False)[1:-1]
+    for path in checkpoint.glob("state/*/_metadata/v2/[0-9]*"):
+        _rewrite(path, lambda lines: [_SCHEMA.sub(lambda m: f'"{here}{m[1]}"', x) for x in lines])
 
 
 def _moved(line: str, folder: Path) -> str:

@@ -1,0 +1,63 @@
+"""What a pipeline holds and keeps does not grow with the number of its micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from narrows.spark.streaming import feed, query_settings, source_log
+from narrows.worker import count_files
+from support.long_run import LongRun
+
+SHORT = {
+    "spark.sql.streaming.minBatchesToRetain": "5",
+    "spark.sql.streaming.fileSource.log.compactInterval": "10",
+}
+"""What Spark keeps of the last 100 batches it keeps of five here, so that fewer batches will do."""
+
+
+@pytest.fixture
+def keeps_little(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
+    monkeypatch.setattr(query_settings, "LOG_IS_KEPT_FOR", "1s")
+    monkeypatch.setattr(feed, "_FORGETS_EVERY", 1)
+    monkeypatch.setattr(source_log, "_LARGE", 0)
+    monkeypatch.setattr(source_log, "_KEPT", 2)
+    monkeypatch.setattr(count_files, "_MANY", 4)
+    before = {key: spark.conf.get(key) for key in SHORT}
+    for key, value in SHORT.items():
+        spark.conf.set(key, value)
+    yield spark
+    for key, old in before.items():
+        spark.conf.set(key, str(old))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says it like this")
+def test_nothing_grows_with_the_number_of_batches(
+    keeps_little: SparkSession, tmp_path: Path
+) -> None:
+    runs = LongRun(keeps_little, tmp_path)
+    runs.put(120)
+    with runs.session() as session:
+        run = session.start("p", trigger="0 seconds")
+        runs.await_batches(run, 40)
+        early = runs.held()
+        runs.await_batches(run, 120)
+        late = runs.held()
+        assert run.progress["p"]["read"]["s"]["payloads"] == 120
+        run.stop()
+    assert late.files < early.files + 20, "a batch leaves five files, if nobody removes them"
+    assert late.bytes < early.bytes + 10_000
+    assert late.memory < early.memory + (16 << 20)
+    assert late.descriptors < early.descriptors + 8
+    source = runs.state / "checkpoints" / "p" / "sources" / "0"
+    assert max(path.read_text().count("\n") for path in source.glob("*.compact")) < 20
+    # Spark starts with what is left, and goes on from there.
+    runs.put(25)
+    for _ in range(2):
+        with runs.session() as session:
+            session.start("p", once=True).await_done(timeout=180)
+            assert session.runs[0].progress["p"]["read"]["s"]["payloads"] == 145
+    assert runs.rows() == list(range(145))

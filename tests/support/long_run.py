@@ -1,0 +1,77 @@
+"""A pipeline of many micro-batches, and what it holds and keeps meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+import narrows
+
+
+class Held(NamedTuple):
+    files: int
+    bytes: int
+    memory: int
+    """Bytes of this process."""
+    descriptors: int
+
+
+class LongRun:
+    """Takes a file for each micro-batch."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self.state = folder / "state"
+        self._put = 0
+        (folder / "in").mkdir()
+
+    def session(self) -> narrows.Session:
+        session = narrows.connect(self._spark, state=self.state)
+        session.execute(
+            f"""
+            CREATE STREAM s (a BIGINT) WITH (connector = 'file', path = '{self._folder}/in',
+              max_files_per_trigger = 1);
+            CREATE SINK out WITH (connector = 'file', path = '{self._folder}/out');
+            CREATE PIPELINE p INTO out AS SELECT a FROM s;
+            """
+        )
+        return session
+
+    def put(self, count: int) -> None:
+        for number in range(self._put, self._put + count):
+            (self._folder / "in" / f"{number:06d}.json").write_text(f'{{"a": {number}}}\n')
+        self._put += count
+
+    def await_batches(self, run: narrows.Run, count: int, seconds: float = 600) -> None:
+        deadline, pause = time.monotonic() + seconds, threading.Event()
+        commits = self.state / "checkpoints" / "p" / "commits"
+        while not (commits / str(count - 1)).exists():
+            run.raise_if_failed()
+            assert time.monotonic() < deadline, f"it is slower than {count} batches in {seconds} s"
+            pause.wait(0.05)
+
+    def held(self) -> Held:
+        """Without what a stream of files must remember, the names of those that it has taken; and
+        without the single files of Spark's log of markers, of which it keeps the last 100."""
+        gc.collect()
+        files, size = 0, 0
+        for folder, _, names in os.walk(self.state):
+            if not {"entries", "sources"} & set(Path(folder).parts):
+                paths = [Path(folder) / name for name in names if not name.endswith(".tmp")]
+                files += len(paths)
+                size += sum(path.stat().st_size for path in paths if path.exists())
+        status = Path("/proc/self/statm").read_text().split()
+        memory = int(status[1]) * os.sysconf("SC_PAGE_SIZE")
+        return Held(files, size, memory, len(os.listdir("/proc/self/fd")))
+
+    def rows(self) -> list[int]:
+        files = (self._folder / "out").glob("[!.]*.json")
+        return sorted(json.loads(line)["a"] for f in files for line in f.read_text().splitlines())
