@@ -15,9 +15,9 @@ import pytest
 from narrows.connectors.entry_log import EntryLog
 from narrows.demand import ALL
 from narrows.plugins.options import OptionValue
-from narrows.shared.ingest_task import Union, entry_of, ingest_share
+from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
 from narrows.shared.log import SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.registry import ConsumerRegistry
 from narrows.shared.source import CONSUMER, ENTRIES_AT_ONCE, FOLDER
 from support.conformance.source_case import Limit, Reading, SourceCase
 from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
@@ -85,7 +85,7 @@ class SharedLogCase(SourceCase):
         self._files = FileCase(folder / "files")
         self._ingest = Reading(self._files)
         self._shared = folder / "shared"
-        self._registry = Registry(self._shared)
+        self._registry = ConsumerRegistry(self._shared)
         self._registry.register({"c": ALL})
 
     @property
@@ -101,7 +101,7 @@ class SharedLogCase(SourceCase):
         log = EntryLog(self._ingest.folder / "log")
         for number in range(SharedLog(self._shared).last() + 1, log.last() + 1):
             applied = self._registry.apply(number)
-            union = Union(number, applied.version, applied.demand)
+            union = IngestUnion(number, applied.version, applied.demand)
             shares = self._ingest.source.split(log.entry(number), 2)
             spec = self._ingest.spec
             told = [ingest_share(spec, str(self._shared), union, share) for share in shares]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from narrows.demand import ALL
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, Rows, SplicingEncoder, Values
+from narrows.formats.encoder import Encoded, RowColumns, SplicingEncoder, Values
 from narrows.formats.kernel import NATIVE, PORTABLE, VARIABLE
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.fragments import Fragment, FragmentField
@@ -48,7 +48,7 @@ def cases(draw: Draw) -> tuple[Struct, list[bytes], list[bool], dict[str, object
     return schema, documents, delayed, options
 
 
-def written(rows: Rows, options: dict[str, object]) -> bytes:
+def written(rows: RowColumns, options: dict[str, object]) -> bytes:
     file = io.BytesIO()
     payload = find_format("json").encoder(options).open(file)
     payload.add(rows)

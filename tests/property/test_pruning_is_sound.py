@@ -22,7 +22,7 @@ from narrows.expressions.nodes import Call, walk
 from narrows.functions import builtin_functions
 from narrows.functions.looks import whole_generator
 from narrows.functions.operators import OPERATORS
-from narrows.logical.nodes import Decoded, Node
+from narrows.logical.nodes import DecodedSource, Node
 from narrows.logical.walk import topological
 from narrows.schema import Struct
 from narrows.sql.types import read_schema
@@ -57,13 +57,13 @@ def check(sql: str, schema: Struct, pairs: Pairs) -> Plan:
 def difference(plan: Plan, pairs: Pairs) -> str | None:
     """What the pruned plan answers differently on these rows."""
 
-    def whole(source: Decoded) -> Sequence[Document]:
+    def whole(source: DecodedSource) -> Sequence[Document]:
         return [row for row, _ in pairs]
 
-    def least(source: Decoded) -> Sequence[Document]:
+    def least(source: DecodedSource) -> Sequence[Document]:
         return [cut_row(row, source.decode_projection) for row, _ in pairs]
 
-    def grafted(source: Decoded) -> Sequence[Document]:
+    def grafted(source: DecodedSource) -> Sequence[Document]:
         return [cut_row(row, source.decode_projection, other) for row, other in pairs]
 
     expected = run(plan.bound, whole)
@@ -71,7 +71,9 @@ def difference(plan: Plan, pairs: Pairs) -> str | None:
         for documents in (least, grafted):
             answer = run(stage, documents)
             if answer != expected:
-                (source, *_) = [node for node in topological(stage) if isinstance(node, Decoded)]
+                (source, *_) = [
+                    node for node in topological(stage) if isinstance(node, DecodedSource)
+                ]
                 return f"{whole(source)}\n  gives {expected}\n{documents(source)}\n  gives {answer}"
     return None
 
@@ -164,7 +166,7 @@ def test_constant_paths_demand_no_more_than_themselves(data: st.DataObject) -> N
 
 
 def decode_projection(plan: Node) -> Demand:
-    (source,) = [node for node in topological(plan) if isinstance(node, Decoded)]
+    (source,) = [node for node in topological(plan) if isinstance(node, DecodedSource)]
     return source.decode_projection
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import narrows
-from narrows.logical.nodes import Decoded, Node
+from narrows.logical.nodes import DecodedSource, Node
 from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
 from narrows.planner.query import plan_query
@@ -38,10 +38,10 @@ def test_rows_are_the_same_before_and_after_the_rules(seed: int) -> None:
     sql, rows = write_query(random), make_rows(random)
     plan = plan_query(parse_query(sql), CATALOG, check=check)
 
-    def whole(source: Decoded) -> Sequence[Document]:
+    def whole(source: DecodedSource) -> Sequence[Document]:
         return rows[source.source.name]
 
-    def least(source: Decoded) -> Sequence[Document]:
+    def least(source: DecodedSource) -> Sequence[Document]:
         return [cut_row(row, source.decode_projection) for row in rows[source.source.name]]
 
     expected = _sorted(run(plan.bound, whole))

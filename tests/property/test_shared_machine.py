@@ -21,8 +21,8 @@ from narrows.demand import ALL, NOTHING, PRESENCE, Demand, union_all
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
-from narrows.shared.log import EMPTY, Entry, SharedLog
-from narrows.shared.registry import EARLIEST, LATEST, Registry
+from narrows.shared.log import EMPTY, SharedEntry, SharedLog
+from narrows.shared.registry import EARLIEST, LATEST, ConsumerRegistry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment
 from narrows.shared.snapshot import Applied
 from support.json_documents import Manner, expected, make_document, make_json_struct, plain
@@ -66,8 +66,8 @@ class SharedStreamMachine(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     @property
-    def registry(self) -> Registry:
-        return Registry(self.folder, clock=lambda: self.now, owner=ELSEWHERE)
+    def registry(self) -> ConsumerRegistry:
+        return ConsumerRegistry(self.folder, clock=lambda: self.now, owner=ELSEWHERE)
 
     @property
     def log(self) -> SharedLog:
@@ -157,7 +157,7 @@ class SharedStreamMachine(RuleBasedStateMachine):
     def publish(self, again: bool) -> None:
         assert self.under_way is not None
         done, self.under_way = self.under_way, None
-        entry = Entry(done.number, done.applied.version, done.applied.demand, done.segments)
+        entry = SharedEntry(done.number, done.applied.version, done.applied.demand, done.segments)
         self.log.publish(entry)
         if again:
             self.log.publish(entry)

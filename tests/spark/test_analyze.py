@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 
 ORDERS = "CREATE TABLE orders (id BIGINT, customer BIGINT, note STRING, s STRUCT<x: INT, y: INT>)"
 CUSTOMERS = "CREATE TABLE customers (id BIGINT, name STRING)"
@@ -45,7 +45,7 @@ def _declare(session: narrows.Session, folder: Path) -> None:
 
 def _statistics(session: narrows.Session) -> dict[str, str]:
     (answer,) = session.execute("DESCRIBE TABLE orders")
-    assert isinstance(answer, Rows)
+    assert isinstance(answer, ResultTable)
     return {name: value for name, value in answer.rows if name.startswith("STATISTICS")}
 
 

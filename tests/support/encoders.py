@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from narrows.demand import NOTHING
 from narrows.formats.decoder import Decoded
-from narrows.formats.encoder import Encoded, Rows, Values
+from narrows.formats.encoder import Encoded, RowColumns, Values
 from narrows.formats.fragments import encode_fragments
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.encoder import JsonEncoder
@@ -236,7 +236,7 @@ def assert_equal_encoders(choose: Choose) -> None:
     other = native.fragment(fragment, columns).cast(pa.binary())
     assert one.to_pylist() == other.to_pylist(), (zone, columns)
     encoded = pa.array([None if choose(range(3)) == 0 else v.as_py() for v in one], pa.binary())
-    parts: Rows = [
+    parts: RowColumns = [
         *(Values(name, column) for name, column in zip(names, columns, strict=True)),
         Encoded(fragment, encoded),
     ]

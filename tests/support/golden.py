@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from narrows import Catalog, NarrowsError, Plan
-from narrows.catalog.objects import Projection
+from narrows.catalog.objects import TableProjection
 from narrows.planner.query import Check, plan_query
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
@@ -112,8 +112,10 @@ def golden_catalog() -> Catalog:
     catalog.add_function("my_udf", 1, 1)
     measured = catalog.find_source(Name("measured", None))
     copies = (
-        Projection("by_time", "measured", ("at", "value"), ("at",), "copies/by_time", "f"),
-        Projection("old", "measured", ("at", "value", "unit"), (), "copies/old", "e", stale=True),
+        TableProjection("by_time", "measured", ("at", "value"), ("at",), "copies/by_time", "f"),
+        TableProjection(
+            "old", "measured", ("at", "value", "unit"), (), "copies/old", "e", stale=True
+        ),
     )
     catalog.add_source(replace(measured, projections=copies))
     return catalog

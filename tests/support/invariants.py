@@ -8,7 +8,7 @@ from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
-    Decoded,
+    DecodedSource,
     Node,
     Project,
     StatefulFunction,
@@ -68,7 +68,7 @@ def _columns_around(plan: Node) -> dict[int, frozenset[ColumnId]]:
 
 
 def _undecoded(node: Node) -> frozenset[ColumnId]:
-    sources = [part for part in topological(node) if isinstance(part, Decoded)]
+    sources = [part for part in topological(node) if isinstance(part, DecodedSource)]
     return frozenset(column.id for source in sources for column in source.relation.columns)
 
 
@@ -81,7 +81,7 @@ def _check_references(node: Node, found: Required, around: frozenset[ColumnId], 
     available = {column.id for child in node.children for column in child.outputs}
     if isinstance(node, PhysicalStreamingAggregation):
         available |= {column.id for column in node.bounds.columns}
-    sources = {part.relation.id for part in topological(node) if isinstance(part, Decoded)}
+    sources = {part.relation.id for part in topological(node) if isinstance(part, DecodedSource)}
     missing = [
         column
         for column in references(node)

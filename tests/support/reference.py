@@ -27,7 +27,7 @@ from narrows.expressions.nodes import (
 )
 from narrows.logical.nodes import (
     Aggregation,
-    Decoded,
+    DecodedSource,
     Distinct,
     Filter,
     Generate,
@@ -332,7 +332,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 # --- what a plan means ----------------------------------------------------------------------------
 
 
-Documents = Callable[[Decoded], Sequence[Document]]
+Documents = Callable[[DecodedSource], Sequence[Document]]
 """What a source holds, or what a decoder makes of it."""
 
 
@@ -346,7 +346,7 @@ def _rows(node: Node, documents: Documents, around: Row | None = None) -> list[R
     """The rows of a node; `around` is the row that a subquery is asked about."""
     if isinstance(node, Subquery):
         rows = _with_answers(node, documents, around)
-    elif isinstance(node, Decoded):
+    elif isinstance(node, DecodedSource):
         rows = _decoded(node, documents(node))
     else:
         rows = _rows_of(node, [_rows(child, documents, around) for child in node.children])
@@ -419,7 +419,7 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
             raise NotImplementedError(type(node))
 
 
-def _decoded(node: Decoded, documents: Sequence[Document]) -> list[Row]:
+def _decoded(node: DecodedSource, documents: Sequence[Document]) -> list[Row]:
     names = node.source.schema.names
     rows = [_made(node.relation.id, [row.get(name) for name in names]) for row in documents]
     if not isinstance(node, PhysicalReader):
@@ -458,7 +458,7 @@ def _field_names(expr: Expr) -> list[str]:
 
 def _joined(node: Join, left: list[Row], right: list[Row]) -> list[Row]:
     assert node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.CROSS), node.kind
-    sources = [source for source in topological(node.right) if isinstance(source, Decoded)]
+    sources = [source for source in topological(node.right) if isinstance(source, DecodedSource)]
     padding: Row = {column.id: None for s in sources for column in s.relation.columns}
     padding |= {column.id: None for column in node.right.outputs}
     joined: list[Row] = []

@@ -26,9 +26,9 @@ from narrows.connectors import (
     OptionSpec,
     Part,
     Share,
+    SinkConnector,
     SinkTarget,
-    SinkWriter,
-    Source,
+    SourceConnector,
     SourceDeclaration,
 )
 
@@ -55,7 +55,7 @@ class Ids:
         return f"{self.path}:{self.after}:{self.upto}"
 
 
-class SqliteSource(Source):
+class SqliteSource(SourceConnector):
     def __init__(self, declared: SourceDeclaration) -> None:
         self._path = str(declared.options["path"])
         self._most = declared.limit("max_payloads_per_trigger")
@@ -140,7 +140,7 @@ class Found:
 # --- sink: tasks stage their rows, and publishing moves them, in one transaction ------------------
 
 
-class SqliteSink(SinkWriter):
+class SqliteSink(SinkConnector):
     def __init__(self, target: SinkTarget) -> None:
         self._target = target
 

@@ -12,7 +12,7 @@ import pyarrow.ipc
 from narrows.arrow.batches import batch_of
 from narrows.arrow.nested import Projector
 from narrows.files.ranges import FileRange
-from narrows.formats import Container, Decoded, DecodedPart, Encoded, Format, Rows
+from narrows.formats import Container, Decoded, DecodedPart, Encoded, Format, RowColumns
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import Predicate
 
@@ -38,7 +38,7 @@ class ArrowWriter:
         self._file = file
         self._writer: pa.RecordBatchStreamWriter | None = None
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: RowColumns) -> None:
         columns = {part.name: part.array for part in rows if not isinstance(part, Encoded)}
         batch = pa.RecordBatch.from_pydict(columns)
         if self._writer is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import narrows
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError
 from narrows.plugins.options import parse_duration
@@ -60,7 +60,7 @@ def _code(catalog: narrows.Catalog, sql: str) -> Code:
 
 def _rows(catalog: narrows.Catalog, sql: str) -> tuple[tuple[str, ...], ...]:
     (answer,) = catalog.execute(sql)
-    assert isinstance(answer, Rows)
+    assert isinstance(answer, ResultTable)
     assert all(len(row) == len(answer.columns) for row in answer.rows)
     return answer.rows
 
@@ -231,7 +231,7 @@ def test_describe(catalog: narrows.Catalog) -> None:
 
 def test_the_answers_of_a_script_stand_in_order(catalog: narrows.Catalog) -> None:
     answers = catalog.execute("SHOW SINKS; DROP PIPELINE p; EXPLAIN SELECT a FROM s;; SHOW TABLES")
-    assert [type(answer) for answer in answers] == [Rows, type(None), str, Rows]
+    assert [type(answer) for answer in answers] == [ResultTable, type(None), str, ResultTable]
 
 
 def test_explain_statements(catalog: narrows.Catalog) -> None:

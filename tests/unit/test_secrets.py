@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import narrows.plugins.registry as registry
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 from narrows.errors import Code, NarrowsError
 from narrows.planner.catalog import Catalog
 from narrows.plugins.declared import ConnectorSpec
@@ -41,7 +41,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> Catalog:
 def _described(catalog: Catalog, options: str) -> dict[str, str]:
     catalog.execute(f"CREATE SINK k WITH (connector = 'vault', {options})")
     (answer,) = catalog.execute("DESCRIBE SINK k")
-    assert isinstance(answer, Rows)
+    assert isinstance(answer, ResultTable)
     return {name.removeprefix("WITH "): value for name, value in answer.rows}
 
 

@@ -12,7 +12,7 @@ from narrows.catalog.options import CONNECTOR, FORMAT
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, nearest
 from narrows.plugins.declared import NO_FORMAT, ConnectorSpec, FormatSpec
 from narrows.plugins.options import DEFAULT_FORMAT, Option, Options, OptionSpec, OptionValue
-from narrows.plugins.registry import CONNECTORS, FORMATS, Registry, T
+from narrows.plugins.registry import CONNECTORS, FORMATS, PluginRegistry, T
 from narrows.sql.scope import Name
 
 
@@ -132,7 +132,7 @@ def _mismatch(connector: ConnectorSpec, form: FormatSpec) -> str | None:
     return None
 
 
-def _named(registry: Registry[T], spec: OptionSpec, option: Option, sink: bool) -> T:
+def _named(registry: PluginRegistry[T], spec: OptionSpec, option: Option, sink: bool) -> T:
     name = str(spec.check(option))
     found = registry.get(name, option.value_span)
     if found is not None and found.by_statement and found.options(sink=sink) is not None:

@@ -11,7 +11,7 @@ from narrows.sql.statements import ObjectKind
 
 
 @dataclass(frozen=True)
-class Rows:
+class ResultTable:
     """An answer in rows and columns."""
 
     columns: tuple[str, ...]
@@ -26,10 +26,10 @@ _COLUMNS = {
 }
 
 
-def show(objects: Iterable[Source | Sink | Pipeline], kind: ObjectKind) -> Rows:
+def show(objects: Iterable[Source | Sink | Pipeline], kind: ObjectKind) -> ResultTable:
     """One row for each object, sorted by name."""
     ordered = sorted(objects, key=lambda declared: declared.name.casefold())
-    return Rows(_COLUMNS[kind], tuple(_summary(declared) for declared in ordered))
+    return ResultTable(_COLUMNS[kind], tuple(_summary(declared) for declared in ordered))
 
 
 def _summary(declared: Source | Sink | Pipeline) -> tuple[str, ...]:
@@ -42,17 +42,19 @@ def _summary(declared: Source | Sink | Pipeline) -> tuple[str, ...]:
             return (name, ", ".join(sinks), " ".join(query.sql.split()))
 
 
-def describe(declared: Source | Sink | Pipeline) -> Rows:
+def describe(declared: Source | Sink | Pipeline) -> ResultTable:
     """Columns and types of a source, options of a sink, the query of a pipeline."""
     match declared:
         case Source(schema=schema, options=options):
             columns = tuple((f.name, f.type.sql()) for f in schema)
             counted = _statistics(declared.statistics)
-            return Rows(("name", "value"), (*columns, *_options(options), *counted))
+            return ResultTable(("name", "value"), (*columns, *_options(options), *counted))
         case Sink(options=options):
-            return Rows(("name", "value"), _options(options))
+            return ResultTable(("name", "value"), _options(options))
         case Pipeline(sinks=sinks, query=query):
-            return Rows(("name", "value"), (("sinks", ", ".join(sinks)), ("query", query.sql)))
+            return ResultTable(
+                ("name", "value"), (("sinks", ", ".join(sinks)), ("query", query.sql))
+            )
 
 
 def _statistics(counted: TableStatistics | None) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from narrows.sql.statements import ObjectKind, Query
 
 
 @dataclass(frozen=True)
-class Projection:
+class TableProjection:
     """A narrow, sorted copy of a table as Parquet."""
 
     name: str
@@ -39,7 +39,7 @@ class Source:
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     statistics: TableStatistics | None = None
     """What ANALYZE TABLE counted."""
-    projections: tuple[Projection, ...] = ()
+    projections: tuple[TableProjection, ...] = ()
     """Copies of the table that a query may read instead."""
 
     @property

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from narrows import __version__
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 from narrows.cli.shown import shown, shown_error, shown_json, shown_lines
 from narrows.errors import Code, NarrowsError, fail
 from narrows.explain import FORMATS
@@ -188,7 +188,7 @@ def query(
             names = [f"c{i}" for i in range(len(frame.columns))]  # the query's may repeat
             rows = [row.asDict(recursive=True) for row in limited.toDF(*names).collect()]
             texts = tuple(tuple(_cell(row[name]) for name in names) for row in rows)
-            print_rows(Rows(tuple(frame.columns), texts))
+            print_rows(ResultTable(tuple(frame.columns), texts))
             print_remarks(catalog, session.state, session.query_counts())
 
 
@@ -222,7 +222,7 @@ def dead_letters(
             )
             for letter in letters
         )
-        print_rows(Rows(("file", "offset", "reason", "payload"), rows))
+        print_rows(ResultTable(("file", "offset", "reason", "payload"), rows))
 
 
 @app.command()

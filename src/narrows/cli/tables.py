@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 from narrows.cli.shown import shown, shown_field
 
 
-def print_rows(rows: Rows) -> None:
+def print_rows(rows: ResultTable) -> None:
     if not sys.stdout.isatty():
         for row in (rows.columns, *rows.rows):
             print("\t".join(map(shown_field, row)))
@@ -26,7 +26,7 @@ def print_rows(rows: Rows) -> None:
     console.print(f"{len(rows.rows)} rows")
 
 
-def table_of(rows: Rows) -> Table:
+def table_of(rows: ResultTable) -> Table:
     table = Table(box=box.SIMPLE)
     for column in rows.columns:
         table.add_column(cell(column), overflow="fold")

@@ -95,7 +95,7 @@ class Lag(NamedTuple):
     """What its connector takes one by one: files, segments."""
 
 
-class Source(ABC):
+class SourceConnector(ABC):
     """A declared stream or table. Made on the driver and, for `split`, in the workers."""
 
     @abstractmethod
@@ -215,7 +215,7 @@ class SinkTask(Protocol):
         """The task has failed: nothing of what it wrote will be published."""
 
 
-class SinkWriter(ABC):
+class SinkConnector(ABC):
     """A sink of a pipeline: its tasks write in the workers, the driver publishes."""
 
     @abstractmethod
@@ -250,9 +250,9 @@ class Connector(ConnectorSpec):
     Arrow, nor a client library.
     """
 
-    source: Callable[[SourceDeclaration], Source] = _none
+    source: Callable[[SourceDeclaration], SourceConnector] = _none
     reader: Callable[[SourceDeclaration, Decoding], RangeReader] = _none
-    sink: Callable[[SinkTarget], SinkWriter] = _none
+    sink: Callable[[SinkTarget], SinkConnector] = _none
     place: Callable[[Mapping[str, Any], str], str] = lambda options, folder: folder
     """Where a sink with such options keeps what it writes; it may use a folder of ours."""
 

@@ -5,7 +5,7 @@ What a format of your own needs is here; see docs/encoding.md.
 
 from narrows.formats.base import Format, find_format
 from narrows.formats.decoder import BadPayload, Decoded, DecodedPart
-from narrows.formats.encoder import Encoded, Rows, Values
+from narrows.formats.encoder import Encoded, RowColumns, Values
 from narrows.plugins.declared import Container, Lines
 from narrows.plugins.options import OptionSpec
 
@@ -18,7 +18,7 @@ __all__ = [
     "Format",
     "Lines",
     "OptionSpec",
-    "Rows",
+    "RowColumns",
     "Values",
     "find_format",
 ]

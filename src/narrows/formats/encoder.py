@@ -28,7 +28,7 @@ class Encoded:
     array: pa.Array
 
 
-Rows = Sequence[Values | Encoded]
+RowColumns = Sequence[Values | Encoded]
 """Rows by columns, in the order of the select list. An encoder that does not support by-index
 projection never sees `Encoded`."""
 
@@ -36,7 +36,7 @@ projection never sees `Encoded`."""
 class PayloadWriter(Protocol):
     """One payload that is being written."""
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: RowColumns) -> None:
         """Writes rows. Raises ValueError before any of them is written if one cannot be."""
 
     def close(self) -> None:

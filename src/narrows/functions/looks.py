@@ -26,11 +26,11 @@ from narrows.expressions.function import InsideLambda, Look, whole
 from narrows.expressions.nodes import Call, ElementAccess, Expr, FieldAccess, Lambda, Literal
 from narrows.schema import INTEGRAL, STRING, Array, DataType, Map, Struct
 
-Aspect = Demand | Callable[[Demand], Demand]
+ArgumentAspect = Demand | Callable[[Demand], Demand]
 """What an argument is needed for: a fixed demand, or one that follows from the wanted result."""
 
 
-def each(*aspects: Aspect) -> Look:
+def each(*aspects: ArgumentAspect) -> Look:
     """One aspect an argument; the last one is repeated for all further arguments."""
 
     def look(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Demand]:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from narrows.demand import ALL, PRESENCE
 from narrows.expressions.function import Function, Kind, whole
 from narrows.expressions.nodes import Expr
-from narrows.functions.looks import Aspect, each, same_if_present
+from narrows.functions.looks import ArgumentAspect, each, same_if_present
 from narrows.schema import DataType
 from narrows.stateful.arguments import Sees
 from narrows.stateful.functions.function import RowFunction
 from narrows.stateful.windows.window import StreamWindow
 
-_ASPECTS: dict[Sees, Aspect] = {
+_ASPECTS: dict[Sees, ArgumentAspect] = {
     Sees.WHOLE: ALL,
     Sees.WANTED: same_if_present,
     Sees.PRESENCE: PRESENCE,

@@ -13,7 +13,7 @@ from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
-    Decoded,
+    DecodedSource,
     Distinct,
     Node,
     Project,
@@ -34,7 +34,7 @@ def live_columns(root: Node) -> Live:
     times = {
         node.relation.column(node.source.schema.ordinal(node.source.eventtime)).id
         for node in topological(root)
-        if isinstance(node, Decoded) and node.source.eventtime is not None
+        if isinstance(node, DecodedSource) and node.source.eventtime is not None
     }
     live: Live = {id(node): times & _ids(node) for node in topological(root)}
     if not isinstance(root, (DataSink, Tail)):

@@ -106,7 +106,7 @@ class UnaryNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Decoded(Node):
+class DecodedSource(Node):
     """A source's rows as far as somebody looks at them: what logical and physical sources share.
 
     `decode_projection` is what has to be decoded of a row; `ALL` until a rule has looked. A regular
@@ -157,7 +157,7 @@ def decoded_columns(source: Source, relation: Relation, projection: Demand) -> S
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DataSource(Decoded):
+class DataSource(DecodedSource):
     """A stream or table of the catalog."""
 
     def info(self) -> Info:

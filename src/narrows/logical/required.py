@@ -34,7 +34,7 @@ from narrows.functions.looks import access
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
-    Decoded,
+    DecodedSource,
     Distinct,
     Filter,
     Generate,
@@ -73,7 +73,7 @@ class Required:
     def column(self, column: ColumnId) -> Demand:
         return union_all(self.columns.get(column, ()))
 
-    def row(self, source: Decoded) -> Demand:
+    def row(self, source: DecodedSource) -> Demand:
         """The demand on a source's row, as a demand on a struct."""
         schema, relation = source.source.schema, source.relation.id
         parts = {}
@@ -129,7 +129,7 @@ class _Collector:
 
     def visit(self, node: Node) -> None:
         match node:
-            case Decoded():
+            case DecodedSource():
                 self._event_time(node)
             case Project(computed=computed, relation=relation):
                 for ordinal, named in computed:
@@ -186,7 +186,7 @@ class _Collector:
     def _wanted(self, relation: int, ordinal: int) -> Demand:
         return self.found.column(ColumnId(relation, ordinal))
 
-    def _event_time(self, node: Decoded) -> None:
+    def _event_time(self, node: DecodedSource) -> None:
         """The event-time column is always needed: the watermark looks at it."""
         if node.source.eventtime is not None:
             self.want(node.relation.column(node.source.schema.ordinal(node.source.eventtime)), ALL)

@@ -16,7 +16,7 @@ from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
     DataSource,
-    Decoded,
+    DecodedSource,
     Join,
     JoinKind,
     Limit,
@@ -53,7 +53,7 @@ def check_streaming(plan: Node) -> list[Notice]:
 
 def is_stream(node: Node) -> bool:
     """Whether new rows may turn up in the node while it runs."""
-    return any(isinstance(n, Decoded) and not n.source.bounded for n in topological(node))
+    return any(isinstance(n, DecodedSource) and not n.source.bounded for n in topological(node))
 
 
 def _problems(node: Node, plan: Node) -> Iterator[Problem | None]:

@@ -14,7 +14,7 @@ from narrows.functions import operator
 from narrows.logical.conjuncts import split
 from narrows.logical.nodes import (
     Aggregation,
-    Decoded,
+    DecodedSource,
     Filter,
     Join,
     JoinKind,
@@ -63,7 +63,7 @@ class Estimates:
         self._rows: dict[int, float] = dict(measured or {})
         self._columns: dict[ColumnId, ColumnStatistics] = {}
         for node in topological(plan):
-            if isinstance(node, Decoded) and node.source.statistics is not None:
+            if isinstance(node, DecodedSource) and node.source.statistics is not None:
                 for ordinal, field in enumerate(node.source.schema):
                     known = node.source.statistics.columns.get(field.name)
                     if known is not None:
@@ -80,7 +80,7 @@ class Estimates:
 
     def _estimate(self, node: Node) -> float:
         match node:
-            case Decoded(source=source):
+            case DecodedSource(source=source):
                 known = source.statistics
                 return float(known.rows) if known is not None else UNKNOWN_ROWS
             case Filter(child=child, predicate=predicate):

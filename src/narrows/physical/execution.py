@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from narrows.expressions.nodes import Expr
-from narrows.logical.nodes import Aggregation, DataSink, Decoded, Node, Tail, Window
+from narrows.logical.nodes import Aggregation, DataSink, DecodedSource, Node, Tail, Window
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -25,7 +25,7 @@ from narrows.physical.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 
 
-class Mode(Enum):
+class ExecutionMode(Enum):
     COPY = "copy"
     GROUPED = "grouped"
     TABLES = "tables"
@@ -34,31 +34,31 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Execution:
-    mode: Mode
+    mode: ExecutionMode
     reason: str
 
 
 def execution_of(plan: Node) -> Execution:
     """How the pipeline of a physical plan runs."""
     rows = rows_of(plan)
-    sources = [node for node in topological(rows) if isinstance(node, Decoded)]
+    sources = [node for node in topological(rows) if isinstance(node, DecodedSource)]
     shared = [node for node in sources if node.source.shared]
     keeping = next((node for node in topological(rows) if node.keeps_state), None)
     if shared and len(sources) == 1 and keeping is None:
         name = shared[0].source.name
         how = "and its readers write" if plain_read(rows) else "and every entry stands by itself"
-        return Execution(Mode.GROUPED, f"`{name}` is shared, nothing is kept, {how}")
+        return Execution(ExecutionMode.GROUPED, f"`{name}` is shared, nothing is kept, {how}")
     plain = plain_read(rows)
     if not shared and plain is not None and plain.reader.source.is_fed:
-        return Execution(Mode.COPY, "its readers write, for nothing is computed")
+        return Execution(ExecutionMode.COPY, "its readers write, for nothing is computed")
     window = kept_window(rows)
     if window is not None:
-        return Execution(Mode.TABLES, "a window keeps its rows until it closes")
-    return Execution(Mode.STREAM, _why_a_query(sources, shared, keeping))
+        return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
+    return Execution(ExecutionMode.STREAM, _why_a_query(sources, shared, keeping))
 
 
 def _why_a_query(
-    sources: Sequence[Decoded], shared: Sequence[Decoded], keeping: Node | None
+    sources: Sequence[DecodedSource], shared: Sequence[DecodedSource], keeping: Node | None
 ) -> str:
     if keeping is not None:
         return f"{keeping.operator.removeprefix('Physical')} needs more than one micro-batch's rows"

@@ -19,7 +19,7 @@ from narrows.expressions.text import expression_text
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
-    Decoded,
+    DecodedSource,
     Distinct,
     Filter,
     Generate,
@@ -57,7 +57,7 @@ class PhysicalDataSource(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PhysicalReader(Decoded):
+class PhysicalReader(DecodedSource):
     """Hands decoded columns to Spark: those of the projection, and no others.
 
     It may test rows before it ships them (`filter`) and encode fields that nobody computes with

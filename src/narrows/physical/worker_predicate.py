@@ -50,7 +50,7 @@ _IS_NULL, _IS_NOT_NULL = operator("is null"), operator("is not null")
 _COMPARABLE = (*INTEGRAL, STRING, DATE, TIMESTAMP)
 """Types whose values Arrow and Spark order alike, column against column; decimals, too."""
 
-Place = Callable[[Path], int]
+ColumnPlace = Callable[[Path], int]
 """Where the column of a leaf stands."""
 
 
@@ -76,7 +76,7 @@ def worker_predicate(
 @dataclass(frozen=True)
 class _Translator:
     relation: int
-    place: Place
+    place: ColumnPlace
 
     def predicate(self, expr: Expr) -> Predicate | None:
         if not isinstance(expr, Call):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from narrows.catalog.declare import declared_sink, declared_source
-from narrows.catalog.describe import Rows, describe, show
+from narrows.catalog.describe import ResultTable, describe, show
 from narrows.catalog.objects import Pipeline, Source
 from narrows.catalog.store import CatalogObject, ObjectStore, find_named
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, joined, listed
@@ -36,7 +36,7 @@ from narrows.sql.statements import (
     Statement,
 )
 
-Answer = Rows | str | None
+Answer = ResultTable | str | None
 """What a statement answers: rows, the text of an EXPLAIN, or nothing."""
 
 Declared = TypeVar("Declared", bound=CatalogObject)

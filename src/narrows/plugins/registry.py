@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Declaration)
 
 
-class Registry(Generic[T]):
+class PluginRegistry(Generic[T]):
     def __init__(
         self, kind: type[T], *, what: str, group: str, unknown: Code, built_in: Mapping[str, str]
     ) -> None:
@@ -110,7 +110,7 @@ def _package(entry: EntryPoint) -> str:
     return f"`{entry.value}`" if found is None else f"package `{found.name} {found.version}`"
 
 
-FORMATS = Registry(
+FORMATS = PluginRegistry(
     FormatSpec,
     what="format",
     group="narrows.formats",
@@ -123,7 +123,7 @@ FORMATS = Registry(
     },
 )
 
-CONNECTORS = Registry(
+CONNECTORS = PluginRegistry(
     ConnectorSpec,
     what="connector",
     group="narrows.connectors",

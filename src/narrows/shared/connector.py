@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from narrows.connectors.base import Connector, Decoding, RangeReader, Source, SourceDeclaration
+from narrows.connectors.base import (
+    Connector,
+    Decoding,
+    RangeReader,
+    SourceConnector,
+    SourceDeclaration,
+)
 
 
-def _source(declared: SourceDeclaration) -> Source:
+def _source(declared: SourceDeclaration) -> SourceConnector:
     from narrows.shared.source import SharedLogSource
 
     return SharedLogSource(declared)

@@ -22,7 +22,7 @@ from narrows.logical.nodes import Info, Listing
 from narrows.physical.nodes import PhysicalIngest
 from narrows.schema import count_leaves
 from narrows.shared.log import EMPTY, SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.registry import ConsumerRegistry
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class SharedStreamInfo:
 
 def shared_stream_info(source: Source, folder: Path) -> SharedStreamInfo:
     """The state of a stream as it is on the disk."""
-    snapshot, log = Registry(folder).snapshot(), SharedLog(folder)
+    snapshot, log = ConsumerRegistry(folder).snapshot(), SharedLog(folder)
     newest = log.newest()
     last = EMPTY if newest is None else newest.number
     return SharedStreamInfo(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from narrows.connectors.base import Share
 from narrows.demand import NOTHING, Demand
 from narrows.projection.columns import Aspect, DecodeProjection
-from narrows.shared.log import Entry, SharedLog
+from narrows.shared.log import SharedEntry, SharedLog
 from narrows.shared.segments import SegmentWriter, segment_from_json
 from narrows.worker.counts import ReadCounts
 from narrows.worker.read import read_share
@@ -23,7 +23,7 @@ from narrows.worker.read_spec import ReadSpec
 
 
 @dataclass(frozen=True)
-class Union:
+class IngestUnion:
     """What an entry of the shared log is decoded with."""
 
     number: int
@@ -31,7 +31,7 @@ class Union:
     demand: Demand
 
 
-def ingest_share(spec: ReadSpec, folder: str, union: Union, share: Share) -> str:
+def ingest_share(spec: ReadSpec, folder: str, union: IngestUnion, share: Share) -> str:
     """Decodes ranges into a segment; the message that tells of it."""
 
     def rows(read: ReadSpec, counts: ReadCounts) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -45,7 +45,7 @@ def ingest_share(spec: ReadSpec, folder: str, union: Union, share: Share) -> str
 def ingest_rows(
     spec: ReadSpec,
     folder: str,
-    union: Union,
+    union: IngestUnion,
     task: int,
     decode: Callable[[ReadSpec, ReadCounts], Iterator[pa.RecordBatch]],
 ) -> str:
@@ -60,7 +60,7 @@ def ingest_rows(
 def _ingest(
     spec: ReadSpec,
     folder: str,
-    union: Union,
+    union: IngestUnion,
     rows: Callable[[ReadSpec, ReadCounts], Iterator[tuple[pa.RecordBatch, int]]],
 ) -> str:
     counts, last = ReadCounts(), None
@@ -81,7 +81,7 @@ def _ingest(
     )
 
 
-def _for_union(spec: ReadSpec, union: Union) -> ReadSpec:
+def _for_union(spec: ReadSpec, union: IngestUnion) -> ReadSpec:
     """How to read what everybody needs together."""
     projection = DecodeProjection(spec.projection.schema, union.demand, version=union.version)
     names = tuple(str(place) for place in range(len(projection.columns)))
@@ -92,7 +92,7 @@ def _for_union(spec: ReadSpec, union: Union) -> ReadSpec:
     return replace(spec, projection=projection, names=names, event_time=event_time)
 
 
-def entry_of(union: Union, messages: Sequence[str]) -> Entry:
+def entry_of(union: IngestUnion, messages: Sequence[str]) -> SharedEntry:
     """The entry of the shared log that the tasks of a batch have made together. There need not be
     any: then it is an entry without rows, for the numbers of entries have no gaps."""
     said = [json.loads(message) for message in messages]
@@ -100,7 +100,7 @@ def entry_of(union: Union, messages: Sequence[str]) -> Entry:
     for message in said:
         for name, count in message["counts"].items():
             counts[name] = counts.get(name, 0) + count
-    return Entry(
+    return SharedEntry(
         number=union.number,
         version=union.version,
         demand=union.demand,

@@ -40,7 +40,7 @@ _SUFFIX = ".entry"
 
 
 @dataclass(frozen=True)
-class Entry:
+class SharedEntry:
     """What one micro-batch of the ingest decoded."""
 
     number: int
@@ -71,7 +71,7 @@ class SharedLog:
         self.folder = Path(folder)
         self.segments = self.folder / "segments"
         self._entries = self.folder / "log"
-        self._read: dict[int, Entry] = {}
+        self._read: dict[int, SharedEntry] = {}
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class SharedLog:
     def last(self) -> int:
         return max(self.numbers(), default=EMPTY)
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> SharedEntry | None:
         """The last entry; for whoever only looks, for it may be gone when it is no longer that."""
         while (last := self.last()) != EMPTY:
             try:
@@ -100,7 +100,7 @@ class SharedLog:
     def has(self, number: int) -> bool:
         return self._path(number).exists()
 
-    def entry(self, number: int) -> Entry:
+    def entry(self, number: int) -> SharedEntry:
         """An entry; a clear error when it is damaged, or gone although somebody needs it."""
         known = self._read.get(number)
         if known is not None:
@@ -120,12 +120,12 @@ class SharedLog:
         self._read[number] = entry
         return entry
 
-    def entries(self, after: int, upto: int) -> list[Entry]:
+    def entries(self, after: int, upto: int) -> list[SharedEntry]:
         return [self.entry(number) for number in range(after + 1, upto + 1)]
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def publish(self, entry: Entry) -> None:
+    def publish(self, entry: SharedEntry) -> None:
         """Makes an entry public, unless it is so already."""
         if self.has(entry.number):
             return
@@ -136,7 +136,9 @@ class SharedLog:
         counts = {**entry.counts, "entries": 1, "segment_bytes": entry.size}
         for name, count in counts.items():
             totals[name] = totals.get(name, 0) + count
-        complete = Entry(entry.number, entry.version, entry.demand, entry.segments, counts, totals)
+        complete = SharedEntry(
+            entry.number, entry.version, entry.demand, entry.segments, counts, totals
+        )
         self._entries.mkdir(parents=True, exist_ok=True)
         if self.segments.is_dir():
             sync_folder(self.segments)
@@ -173,7 +175,7 @@ class SharedLog:
         return self._entries / f"{number:012d}{_SUFFIX}"
 
 
-def _to_json(entry: Entry) -> dict[str, object]:
+def _to_json(entry: SharedEntry) -> dict[str, object]:
     return {
         "number": entry.number,
         "version": entry.version,
@@ -184,9 +186,9 @@ def _to_json(entry: Entry) -> dict[str, object]:
     }
 
 
-def _from_json(body: bytes) -> Entry:
+def _from_json(body: bytes) -> SharedEntry:
     value = json.loads(body)
-    return Entry(
+    return SharedEntry(
         number=value["number"],
         version=value["version"],
         demand=demand_from_json(value["demand"]),

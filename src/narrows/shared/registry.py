@@ -73,7 +73,7 @@ class Registered:
     needs."""
 
 
-class Registry:
+class ConsumerRegistry:
     def __init__(
         self,
         folder: str | os.PathLike[str],

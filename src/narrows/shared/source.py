@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from narrows.arrow.batches import batch_of
-from narrows.connectors.base import Decoding, Lag, Part, Share, Source, SourceDeclaration
+from narrows.connectors.base import Decoding, Lag, Part, Share, SourceConnector, SourceDeclaration
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.errors import Code, fail
 from narrows.files.names import name_of
 from narrows.formats.decoder import Decoded
-from narrows.shared.log import Entry as SharedEntry
-from narrows.shared.log import SharedLog
-from narrows.shared.registry import Registry, pipeline_of
+from narrows.shared.log import SharedEntry, SharedLog
+from narrows.shared.registry import ConsumerRegistry, pipeline_of
 from narrows.shared.segments import Segment, read_segment
 
 FOLDER, CONSUMER = "shared_folder", "consumer"
@@ -49,7 +48,7 @@ class SegmentRange:
         return self.segment.runs
 
 
-class SharedLogSource(Source):
+class SharedLogSource(SourceConnector):
     def __init__(self, declared: SourceDeclaration) -> None:
         self._folder = str(declared.options[FOLDER])
         self._consumer = str(declared.options[CONSUMER])
@@ -96,11 +95,11 @@ class SharedLogSource(Source):
         return Lag(units=max(0, available - after))
 
     def committed(self, entry: Entry) -> None:
-        Registry(self._folder).advance({self._consumer: entry["upto"]})
+        ConsumerRegistry(self._folder).advance({self._consumer: entry["upto"]})
 
     def _position(self) -> int:
         """Where the consumer began in this life, as it was registered before it was started."""
-        return Registry(self._folder).snapshot().positions.get(self._consumer, -1)
+        return ConsumerRegistry(self._folder).snapshot().positions.get(self._consumer, -1)
 
     def _entries(self, entry: Entry) -> list[SharedEntry]:
         # Entries before the position that are gone were not for this life of the pipeline.
@@ -121,7 +120,7 @@ class SegmentReader:
     def parts(self, read: SegmentRange) -> Iterator[Part]:
         wanted = self._wanted
         if not read.entry.demand.covers(wanted.demand | wanted.tested):
-            positions = Registry(self._folder).snapshot().positions
+            positions = ConsumerRegistry(self._folder).snapshot().positions
             if read.entry.number <= positions.get(self._consumer, -1):
                 return  # it was not for this life of the pipeline
             pipeline = name_of(pipeline_of(self._consumer))

@@ -12,7 +12,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.catalog.declare import declared_source
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
@@ -146,8 +146,8 @@ class Session:
             case Describe(name=name) if self._is_shared(statement):
                 info = self._shared_info(name, statement.name_span)
                 described = self.catalog.execute_statement(statement)
-                assert isinstance(described, Rows)
-                return Rows(described.columns, (*described.rows, *info.rows()))
+                assert isinstance(described, ResultTable)
+                return ResultTable(described.columns, (*described.rows, *info.rows()))
             case Explain(mode=ExplainMode.ANALYZE, query=query) if query is not None:
                 self._projections.check()
                 plan = plan_query(query, self.catalog, pruning=self._context.pruning)

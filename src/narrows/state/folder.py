@@ -32,7 +32,7 @@ from narrows.files.atomic import make_private, write_atomically
 from narrows.files.names import file_name
 from narrows.files.small import damaged, disk_errors, read_small, write_small
 from narrows.logical.nodes import Node
-from narrows.shared.registry import CONSUMER_LOGS, Registry, pipeline_of
+from narrows.shared.registry import CONSUMER_LOGS, ConsumerRegistry, pipeline_of
 from narrows.state.plan_shape import Shape, shape_of
 
 VERSION = "2"
@@ -213,7 +213,7 @@ class StateFolder:
     def reset(self, pipeline: str) -> None:
         """Forgets what a pipeline has done; its output stays."""
         streams = list((self.path / "shared").glob("*"))
-        known = [(stream, Registry(stream).snapshot().positions) for stream in streams]
+        known = [(stream, ConsumerRegistry(stream).snapshot().positions) for stream in streams]
         for folder in (
             self.checkpoint(pipeline),
             self.entry_logs(pipeline),
@@ -225,7 +225,7 @@ class StateFolder:
             logs = stream / CONSUMER_LOGS
             for consumer in {*positions, *(log.name for log in logs.glob("*"))}:
                 if pipeline_of(consumer) == file_name(pipeline):
-                    Registry(stream).forget(consumer)
+                    ConsumerRegistry(stream).forget(consumer)
                     shutil.rmtree(logs / consumer, ignore_errors=True)
         self.record(pipeline).unlink(missing_ok=True)
         self.closed_mark(pipeline).unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Column, Expr
-from narrows.logical.nodes import Decoded, NamedExpr, Node
+from narrows.logical.nodes import DecodedSource, NamedExpr, Node
 from narrows.logical.walk import topological
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
@@ -27,7 +27,7 @@ def shape_of(plan: Node) -> Shape:
     relations: dict[int, int] = {}
     sources, state = [], []
     for node in topological(plan):
-        if isinstance(node, Decoded):
+        if isinstance(node, DecodedSource):
             relations.setdefault(node.relation.id, len(relations))
             source = node.source
             what = [

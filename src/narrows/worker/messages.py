@@ -18,7 +18,7 @@ from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
 from narrows.worker.read import kept_decoder, ship, with_time
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.row_order import Place, RowOrder
+from narrows.worker.row_order import RangePlace, RowOrder
 
 
 class _Messages:
@@ -52,7 +52,7 @@ def decode_messages(
                 continue
             at = batch.column(1)[0].as_py()
             if order is None or letters is None:
-                order = RowOrder(Place(at, task))
+                order = RowOrder(RangePlace(at, task))
                 place = {"task": task} if spec.bounded else {"batch": at, "task": task}
                 letters = DeadLetters(spec, ":".join(map(str, (spec.source, *place.values()))))
                 part = CountsPart(spec.statistics, 0 if spec.bounded else at, str(task))

@@ -30,7 +30,7 @@ from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.event_time import with_event_time
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
-from narrows.worker.row_order import Order, Place, RowOrder, RunsOrder
+from narrows.worker.row_order import Order, RangePlace, RowOrder, RunsOrder
 
 _SHIPPED_ROWS = 8_192
 _SHIPPED_BYTES = 4 << 20
@@ -55,7 +55,7 @@ def read_share(
     part = CountsPart(spec.statistics, batch, str(task))
     for read, number in zip(share.ranges, share.places, strict=True):
         counts = ReadCounts()
-        yield from _read(spec, reader, read, Place(batch, number), counts, total)
+        yield from _read(spec, reader, read, RangePlace(batch, number), counts, total)
         part.add(counts)
         if total is not None:
             total.merge(counts)
@@ -66,7 +66,7 @@ def _read(
     spec: ReadSpec,
     reader: RangeReader,
     read: Range,
-    place: Place,
+    place: RangePlace,
     counts: ReadCounts,
     total: ReadCounts | None,
 ) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,7 @@ _ROWS_OF_A_RANGE = 40
 """Bits for the rows of one range; above them stands the range's number."""
 
 
-class Place(NamedTuple):
+class RangePlace(NamedTuple):
     """Where a range stands: the batch it belongs to, and its number there."""
 
     batch: int
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 class RowOrder:
     """Numbers the rows of one range, batch after batch."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: RangePlace) -> None:
         self._batch = place.batch
         self._next = place.number << _ROWS_OF_A_RANGE
 
@@ -47,7 +47,7 @@ class RunsOrder:
 
     def __init__(self, batch: int, runs: Sequence[tuple[int, int]]) -> None:
         self._batch = batch
-        self._runs = [(RowOrder(Place(batch, number)), rows) for number, rows in runs]
+        self._runs = [(RowOrder(RangePlace(batch, number)), rows) for number, rows in runs]
 
     def next(self, rows: int) -> pa.StructArray:
         parts = []

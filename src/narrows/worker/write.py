@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from narrows.connectors.base import Receipt, SinkTask, SinkWriter, find_connector
+from narrows.connectors.base import Receipt, SinkConnector, SinkTask, find_connector
 from narrows.connectors.target import WriteSpec
 
 Receipts = Sequence[Receipt]
 """What one task wrote, by sink."""
 
 
-def writers_of(spec: WriteSpec) -> list[SinkWriter]:
+def writers_of(spec: WriteSpec) -> list[SinkConnector]:
     return [find_connector(target.connector).sink(target) for target in spec.targets]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from narrows import Catalog
-from narrows.connectors.base import Available, Source, find_connector
+from narrows.connectors.base import Available, SourceConnector, find_connector
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.demand import ALL, Demand
 from narrows.plugins.options import OptionValue
@@ -116,7 +116,9 @@ class Reading:
 
     def restart(self) -> None:
         """What was in memory is gone."""
-        self.source: Source = find_connector(self.spec.connector).source(self.spec.declared)
+        self.source: SourceConnector = find_connector(self.spec.connector).source(
+            self.spec.declared
+        )
         self.log = EntryLog(self.folder / "log")
 
     # --- taking -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
 
-from narrows.catalog.describe import Rows
+from narrows.catalog.describe import ResultTable
 from narrows.cli import progress
 from narrows.cli.main import app
 from narrows.cli.tables import print_rows, table_of
@@ -43,14 +43,14 @@ def a_run(*pipelines: object) -> Run:
 
 
 def test_cells_and_headings_are_text() -> None:
-    output = printed(table_of(Rows(CELLS, (CELLS,))))
+    output = printed(table_of(ResultTable(CELLS, (CELLS,))))
     for text in TEXTS:
         assert output.count(text) == 2
     assert "\x1b" not in output
 
 
 def test_a_row_is_a_line_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
-    print_rows(Rows(("a\tb", "c"), (("1\t2\n3", "C:\\n"), ("\x1b]0;x\x07\x85", "\u2028"))))
+    print_rows(ResultTable(("a\tb", "c"), (("1\t2\n3", "C:\\n"), ("\x1b]0;x\x07\x85", "\u2028"))))
     assert capsys.readouterr().out == (
         "a\\tb\tc\n" + "1\\t2\\n3\tC:\\\\n\n" + "\\x1b]0;x\\x07\\x85\t\\u2028\n"
     )

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, Rows, SplicingEncoder, Values
+from narrows.formats.encoder import Encoded, RowColumns, SplicingEncoder, Values
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import BIGINT, STRING
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
 
-def written(format: str, *batches: Rows, **options: object) -> bytes:
+def written(format: str, *batches: RowColumns, **options: object) -> bytes:
     file = io.BytesIO()
     payload = find_format(format).encoder(options).open(file)
     for batch in batches:
@@ -186,13 +186,13 @@ def test_fragments_are_spliced_in_their_place(format: str, omit: bool) -> None:
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_a_row_that_an_outer_join_made_has_null_fields(format: str) -> None:
     both = fragment(format, ["a", "b"])
-    missing: Rows = [numbers("n", [1]), Encoded(both, pa.array([None], pa.binary()))]
+    missing: RowColumns = [numbers("n", [1]), Encoded(both, pa.array([None], pa.binary()))]
     nulls = [numbers("n", [1]), numbers("a_out", [None]), numbers("b_out", [None])]
     assert written(format, missing) == written(format, nulls)
 
 
 def test_a_row_that_an_outer_join_made_may_leave_its_fields_out() -> None:
-    missing: Rows = [
+    missing: RowColumns = [
         numbers("n", [1]),
         Encoded(fragment("json", ["a", "b"]), pa.array([None], pa.binary())),
     ]

@@ -13,9 +13,9 @@ import pytest
 from narrows.demand import ALL, NOTHING, Demand, fields
 from narrows.errors import Code, NarrowsError
 from narrows.projection.columns import DecodeProjection
-from narrows.shared.ingest_task import Union, entry_of
-from narrows.shared.log import EMPTY, Entry, SharedLog
-from narrows.shared.registry import EARLIEST, Registry
+from narrows.shared.ingest_task import IngestUnion, entry_of
+from narrows.shared.log import EMPTY, SharedEntry, SharedLog
+from narrows.shared.registry import EARLIEST, ConsumerRegistry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment
 from narrows.sql.types import read_schema
 
@@ -32,8 +32,8 @@ def write_segment(folder: Path, rows: int = 3) -> Segment:
     return segment
 
 
-def publish(log: SharedLog, number: int, demand: Demand = ALL, rows: int = 3) -> Entry:
-    entry = Entry(number, 1, demand, (write_segment(log.segments, rows),), {"payloads": rows})
+def publish(log: SharedLog, number: int, demand: Demand = ALL, rows: int = 3) -> SharedEntry:
+    entry = SharedEntry(number, 1, demand, (write_segment(log.segments, rows),), {"payloads": rows})
     log.publish(entry)
     return entry
 
@@ -123,7 +123,7 @@ def test_a_damaged_entry(tmp_path: Path) -> None:
 
 
 def test_a_damaged_registry(tmp_path: Path) -> None:
-    registry = Registry(tmp_path)
+    registry = ConsumerRegistry(tmp_path)
     registry.register({"p": A})
     (tmp_path / "registry").write_bytes(b"nonsense")
     with pytest.raises(NarrowsError, match="registry of a shared stream is damaged"):
@@ -131,7 +131,7 @@ def test_a_damaged_registry(tmp_path: Path) -> None:
 
 
 def test_no_room_for_the_registry(tmp_path: Path) -> None:
-    registry = Registry(tmp_path)
+    registry = ConsumerRegistry(tmp_path)
     registry.register({"p": A})
     with full_disk(64), pytest.raises(OSError, match="File too large"):
         registry.register({"q": B})
@@ -140,7 +140,7 @@ def test_no_room_for_the_registry(tmp_path: Path) -> None:
 
 
 def test_versions_count_what_changes(tmp_path: Path) -> None:
-    registry = Registry(tmp_path)
+    registry = ConsumerRegistry(tmp_path)
     registry.register({"p": A})
     assert registry.apply().version == 1
     registry.register({"q": A})
@@ -153,7 +153,7 @@ def test_versions_count_what_changes(tmp_path: Path) -> None:
 
 
 def test_earliest_begins_with_the_oldest_entries_that_cover_it(tmp_path: Path) -> None:
-    log, registry = SharedLog(tmp_path), Registry(tmp_path)
+    log, registry = SharedLog(tmp_path), ConsumerRegistry(tmp_path)
     registry.begin("it")
     for number, demand in enumerate((B, A, ALL, A | B)):
         publish(log, number, demand)
@@ -162,7 +162,7 @@ def test_earliest_begins_with_the_oldest_entries_that_cover_it(tmp_path: Path) -
 
 
 def test_who_comes_back_is_told_what_it_missed(tmp_path: Path) -> None:
-    log, registry = SharedLog(tmp_path), Registry(tmp_path)
+    log, registry = SharedLog(tmp_path), ConsumerRegistry(tmp_path)
     registry.begin("it")
     registry.register({"p": A})
     publish(log, 0, A)
@@ -178,9 +178,9 @@ def test_who_comes_back_is_told_what_it_missed(tmp_path: Path) -> None:
 
 def test_a_dead_process_is_forgotten_when_its_lease_is_over(tmp_path: Path) -> None:
     now = [0.0]
-    dead = Registry(tmp_path, clock=lambda: now[0], lease=60, owner="elsewhere:1")
+    dead = ConsumerRegistry(tmp_path, clock=lambda: now[0], lease=60, owner="elsewhere:1")
     dead.register({"p": A})
-    alive = Registry(tmp_path, clock=lambda: now[0], lease=60)
+    alive = ConsumerRegistry(tmp_path, clock=lambda: now[0], lease=60)
     alive.register({"q": B})
     assert alive.apply().demand == A | B
     now[0] = 50.0
@@ -195,7 +195,7 @@ def test_a_dead_process_is_forgotten_when_its_lease_is_over(tmp_path: Path) -> N
 def test_who_failed_has_the_time_of_a_lease_to_come_back(tmp_path: Path) -> None:
     now = [0.0]
     log = SharedLog(tmp_path)
-    registry = Registry(tmp_path, clock=lambda: now[0], lease=60)
+    registry = ConsumerRegistry(tmp_path, clock=lambda: now[0], lease=60)
     registry.begin("it")
     registry.register({"p": A, "q": A})
     registry.abandon("p")
@@ -212,7 +212,7 @@ def test_who_failed_has_the_time_of_a_lease_to_come_back(tmp_path: Path) -> None
 
 
 def test_another_definition_is_refused(tmp_path: Path) -> None:
-    registry = Registry(tmp_path)
+    registry = ConsumerRegistry(tmp_path)
     registry.begin("one")
     registry.begin("two")  # nothing has been decoded yet
     publish(SharedLog(tmp_path), 0)
@@ -224,5 +224,5 @@ def test_another_definition_is_refused(tmp_path: Path) -> None:
 def test_a_micro_batch_without_tasks_is_an_entry_all_the_same(tmp_path: Path) -> None:
     """Readers count on it that entries have no gaps."""
     log = SharedLog(tmp_path)
-    log.publish(entry_of(Union(0, 1, A), []))
+    log.publish(entry_of(IngestUnion(0, 1, A), []))
     assert (log.entry(0).rows, log.entry(0).demand) == (0, A)

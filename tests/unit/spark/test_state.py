@@ -15,7 +15,7 @@ from narrows.connectors.entry_log import EntryLog
 from narrows.demand import NOTHING
 from narrows.errors import Code, NarrowsError
 from narrows.logical.nodes import Node
-from narrows.shared.registry import CONSUMER_LOGS, Registry, consumers_of
+from narrows.shared.registry import CONSUMER_LOGS, ConsumerRegistry, consumers_of
 from narrows.state.folder import StateFolder
 
 PLACES: list[Callable[[StateFolder, str], Path]] = [
@@ -197,7 +197,7 @@ def test_rows_that_another_version_remembers_are_refused(
 def test_a_reset_forgets_no_other_consumer(tmp_path: Path) -> None:
     """Neither `p#1`, which is another pipeline, nor what begins with the same letters."""
     state = StateFolder(tmp_path)
-    registry = Registry(state.shared("S"))
+    registry = ConsumerRegistry(state.shared("S"))
     others = [*consumers_of("p#1", 1), *consumers_of("pp", 2), *consumers_of("../p", 1)]
     mine = [*consumers_of("P", 2), *consumers_of("p", 1)]
     assert not set(others) & set(mine)

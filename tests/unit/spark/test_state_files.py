@@ -13,8 +13,8 @@ import pytest
 import narrows
 from narrows.connectors.entry_log import EntryLog
 from narrows.demand import ALL
-from narrows.shared.log import Entry, SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.log import SharedEntry, SharedLog
+from narrows.shared.registry import ConsumerRegistry
 from narrows.spark.run.table_statistics import load_statistics
 from narrows.spark.windows.closing import ClosedMark
 from narrows.state.folder import VERSION, StateFolder
@@ -132,9 +132,9 @@ def test_dead_letters(damage: Damage, tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_registry(damage: Damage, tmp_path: Path) -> None:
     folder = tmp_path / "shared" / "s"
-    registry = Registry(folder)
+    registry = ConsumerRegistry(folder)
     registry.register({"p": ALL})
-    SharedLog(folder).publish(Entry(0, 1, ALL, ()))
+    SharedLog(folder).publish(SharedEntry(0, 1, ALL, ()))
     damage(folder / "registry")
     with pytest.raises(narrows.NarrowsError, match="is damaged") as raised:
         registry.register({"p": ALL})

@@ -9,15 +9,15 @@ from narrows.connectors.base import (
     Connector,
     Decoding,
     RangeReader,
-    SinkWriter,
-    Source,
+    SinkConnector,
+    SourceConnector,
     SourceDeclaration,
 )
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.options import OptionSpec
 
 
-def _source(declared: SourceDeclaration) -> Source:
+def _source(declared: SourceDeclaration) -> SourceConnector:
     from narrows.connectors.file.source import FileSource
 
     return FileSource(declared)
@@ -29,7 +29,7 @@ def _reader(declared: SourceDeclaration, decoding: Decoding) -> RangeReader:
     return FileReader(decoding)
 
 
-def _sink(target: SinkTarget) -> SinkWriter:
+def _sink(target: SinkTarget) -> SinkConnector:
     from narrows.connectors.file.sink import FileSink
 
     return FileSink(target)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from narrows.connectors.base import Receipt, SinkWriter
+from narrows.connectors.base import Receipt, SinkConnector
 from narrows.connectors.letters import (
     RowLetters,
     publish_files,
@@ -25,13 +25,13 @@ from narrows.connectors.target import SinkTarget
 from narrows.files.output_names import BatchFiles
 from narrows.files.synced_file import SyncedFile
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, PayloadWriter, Rows, Values
+from narrows.formats.encoder import Encoded, PayloadWriter, RowColumns, Values
 
 _PIECE_BYTES = 64 << 20
 """Rows are encoded in pieces: Arrow counts the bytes of a column of text in 32 bits."""
 
 
-class FileSink(SinkWriter):
+class FileSink(SinkConnector):
     def __init__(self, target: SinkTarget) -> None:
         self._target = target
 
@@ -135,7 +135,7 @@ class FileSinkTask:
             self._payload = self._encoder.open(self._file)
         return self._payload
 
-    def _rows_of(self, batch: pa.RecordBatch) -> Rows:
+    def _rows_of(self, batch: pa.RecordBatch) -> RowColumns:
         rows: list[Values | Encoded] = []
         for part in self._target.parts:
             array = batch.column(part.column)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from narrows.connectors.base import Lag, Share, Source, SourceDeclaration
+from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
 from narrows.files.listing import FileEntry, list_files
 from narrows.files.ranges import TARGET, expanded, pack, split, tasks_for
@@ -17,7 +17,7 @@ from narrows.formats.base import find_format
 Files = Sequence[FileEntry]
 
 
-class FileSource(Source):
+class FileSource(SourceConnector):
     def __init__(self, declared: SourceDeclaration) -> None:
         self._path = str(declared.options["path"])
         self._missing_ok = not declared.bounded

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from narrows.arrow.stacking import stacked_fields, worth_stacking
 from narrows.arrow.value_text import bytes_of, scalar_text
 from narrows.formats.base import OptionMap
-from narrows.formats.encoder import Encoded, Rows
+from narrows.formats.encoder import Encoded, RowColumns
 from narrows.projection.fragments import Fragment
 
 
@@ -39,7 +39,7 @@ class CsvEncoder:
     def _fields(self, starts: pa.Array, values: pa.Array) -> pa.Array:
         return pc.binary_join_element_wise(starts, self._text(values), "")
 
-    def lines(self, rows: Rows) -> pa.Array:
+    def lines(self, rows: RowColumns) -> pa.Array:
         parts = []
         for part in rows:
             if isinstance(part, Encoded):
@@ -73,7 +73,7 @@ class CsvEncoder:
         doubled = pc.replace_substring(text, '"', '""')
         return pc.if_else(needs, pc.binary_join_element_wise('"', doubled, '"', ""), text)
 
-    def heading(self, rows: Rows) -> bytes:
+    def heading(self, rows: RowColumns) -> bytes:
         names: list[str] = []
         for part in rows:
             if isinstance(part, Encoded):
@@ -98,7 +98,7 @@ class _CsvWriter:
         self._file = file
         self._started = False
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: RowColumns) -> None:
         lines = self._encoder.lines(rows)
         if self._encoder.header and not self._started:
             self._file.write(self._encoder.heading(rows))

@@ -22,10 +22,10 @@ from narrows.formats.json.values import Mistyped
 from narrows.schema import DATE, INTEGRAL, TIMESTAMP, Array, DataType, Map, Struct
 
 
-class Sink:
+class ColumnSink:
     """A column under construction."""
 
-    def __init__(self, dtype: DataType, *parts: Sink) -> None:
+    def __init__(self, dtype: DataType, *parts: ColumnSink) -> None:
         self.dtype = dtype
         self.target = arrow_type(dtype)
         self.values: list[Any] = []
@@ -34,7 +34,7 @@ class Sink:
         self.parts = parts
         """Of a struct its fields; of a list its elements; of a map its keys and its values."""
 
-    def all(self) -> Iterator[Sink]:
+    def all(self) -> Iterator[ColumnSink]:
         yield self
         for part in self.parts:
             yield from part.all()
@@ -49,14 +49,14 @@ class Sink:
         return pa.array(self.values, self.target)
 
 
-class _Structs(Sink):
+class _Structs(ColumnSink):
     def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
         members = [part.to_arrow(zone, mistyped) for part in self.parts]
         there = pa.array(self.values, pa.bool_()).buffers()[1]
         return pa.Array.from_buffers(self.target, len(self.values), [there], children=members)
 
 
-class _Lists(Sink):
+class _Lists(ColumnSink):
     """Lists, and maps, which Arrow stores as lists of entries."""
 
     def truncate(self, length: int) -> None:
@@ -73,7 +73,7 @@ class _Lists(Sink):
         return kind.from_arrays(offsets, *elements, type=self.target)
 
 
-class _Integers(Sink):
+class _Integers(ColumnSink):
     def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
         try:
             return pa.array(self.values, self.target)
@@ -84,17 +84,17 @@ class _Integers(Sink):
             return pa.array(kept, self.target)
 
 
-class _Dates(Sink):
+class _Dates(ColumnSink):
     def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
         return _dates(self.values, self.target, mistyped)
 
 
-class _Timestamps(Sink):
+class _Timestamps(ColumnSink):
     def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
         return _timestamps(self.values, self.target, zone, mistyped)
 
 
-def sink_for(dtype: DataType) -> Sink:
+def sink_for(dtype: DataType) -> ColumnSink:
     match dtype:
         case Struct(members):
             return _Structs(dtype, *(sink_for(member.type) for member in members))
@@ -109,7 +109,7 @@ def sink_for(dtype: DataType) -> Sink:
         case _ if dtype == TIMESTAMP:
             return _Timestamps(dtype)
         case _:
-            return Sink(dtype)
+            return ColumnSink(dtype)
 
 
 # --- dates and times ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from narrows.arrow.stacking import stacked_fields, worth_stacking
 from narrows.arrow.value_text import bytes_of, scalar_text
 from narrows.formats.base import OptionMap
-from narrows.formats.encoder import Encoded, Encoder, Rows, Values
+from narrows.formats.encoder import Encoded, Encoder, RowColumns, Values
 from narrows.formats.kernel import PORTABLE, chosen_kernel
 from narrows.projection.fragments import Fragment
 
@@ -42,7 +42,7 @@ class JsonEncoder:
     def _fields(self, starts: pa.Array, values: pa.Array) -> pa.Array:
         return _strung([self._field(starts, values)])
 
-    def objects(self, rows: Rows, end: str) -> pa.Array:
+    def objects(self, rows: RowColumns, end: str) -> pa.Array:
         """Each row as an object, and what follows it."""
         parts = [self._part(part) for part in rows]
         # The comma before the first field becomes the bracket.
@@ -85,7 +85,7 @@ def make(options: OptionMap) -> Encoder:
 
 
 class ObjectEncoder(Protocol):
-    def objects(self, rows: Rows, end: str) -> pa.Array:
+    def objects(self, rows: RowColumns, end: str) -> pa.Array:
         """Each row as an object, and what follows it."""
 
 
@@ -98,7 +98,7 @@ class JsonWriter:
         self._file = file
         self._empty = True
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: RowColumns) -> None:
         if self._layout == "lines":
             self._file.write(bytes_of(self._encoder.objects(rows, "\n")))
             return

@@ -28,8 +28,8 @@ from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from narrows.demand import ALL, NOTHING, Demand, Fields, Items, Keys
-from narrows.formats.json.columns import Sink
-from narrows.formats.json.places import Place
+from narrows.formats.json.columns import ColumnSink
+from narrows.formats.json.places import JsonPlace
 from narrows.formats.json.values import inline_test
 from narrows.projection.columns import Key, Step
 from narrows.schema import STRING, Array, DataType, Decimal, Map, Struct, is_scalar
@@ -47,21 +47,21 @@ _FEW_INDICES = 8
 
 
 @dataclass
-class Source:
+class GeneratedCode:
     """The functions for a projection, as text, and the names that they use."""
 
     guarded: frozenset[int] = frozenset()
     """Structs, by number, whose keys are listed before they are looked up."""
-    sinks: list[Sink] = field(default_factory=list)
+    sinks: list[ColumnSink] = field(default_factory=list)
     """By number: what `a3`, `l3`, `x3` append to, measure, extend, and `r3` reads values for."""
-    structs: list[Sink | None] = field(default_factory=list)
+    structs: list[ColumnSink | None] = field(default_factory=list)
     """By number: the column that the struct is built into, if it is."""
     may_need_exact_parse: bool = False
     _numbers: dict[int, int] = field(default_factory=dict)
     _functions: Lines = field(default_factory=list)
     _variables: set[str] = field(default_factory=lambda: {"v"})
 
-    def write(self, row: Place) -> str:
+    def write(self, row: JsonPlace) -> str:
         body = self._parts(row, "root", 0)
         steps = body if len(body) <= _MAX_LINES_IN_LOOP else ["row(root)"]
         if self.may_need_exact_parse:
@@ -96,12 +96,12 @@ class Source:
 
     # --- places: values on the way to flat columns ------------------------------------------------
 
-    def _place(self, place: Place, value: str, depth: int) -> Lines:
+    def _place(self, place: JsonPlace, value: str, depth: int) -> Lines:
         if depth >= _MAX_INLINE:
             return self._call(lambda: self._place_in_line(place, "o0", 0), value)
         return self._place_in_line(place, value, depth)
 
-    def _place_in_line(self, place: Place, value: str, depth: int) -> Lines:
+    def _place_in_line(self, place: JsonPlace, value: str, depth: int) -> Lines:
         lines = []
         for sink, demand in place.values:
             lines += self._value(sink, place.dtype, demand, value, depth)
@@ -116,7 +116,7 @@ class Source:
             return lines
         return [*lines, *self._if_there(place.dtype, value, there, self._absent(place))]
 
-    def _parts(self, place: Place, value: str, depth: int) -> Lines:
+    def _parts(self, place: JsonPlace, value: str, depth: int) -> Lines:
         lines: Lines = []
         if isinstance(place.dtype, Array):
             known = [index for index in place.parts if _is_index(index)]
@@ -140,7 +140,7 @@ class Source:
                 lines += self._place(part, inner, depth + 1)
         return lines
 
-    def _absent(self, place: Place) -> Lines:
+    def _absent(self, place: JsonPlace) -> Lines:
         """What is collected at a place, and in it, when there is nothing."""
         lines = []
         if place.presence is not None:
@@ -155,7 +155,9 @@ class Source:
 
     # --- values: what is built --------------------------------------------------------------------
 
-    def _value(self, sink: Sink, dtype: DataType, demand: Demand, value: str, depth: int) -> Lines:
+    def _value(
+        self, sink: ColumnSink, dtype: DataType, demand: Demand, value: str, depth: int
+    ) -> Lines:
         """Collect a value, but only what is demanded of it; NULL stands for the rest."""
         if demand is NOTHING:
             return self._null(sink)
@@ -172,13 +174,13 @@ class Source:
                 there = self._entries(sink, inner, demand, value, depth)
         return self._if_there(dtype, value, there, self._null(sink))
 
-    def _scalar(self, sink: Sink, dtype: DataType, value: str) -> str:
+    def _scalar(self, sink: ColumnSink, dtype: DataType, value: str) -> str:
         if isinstance(dtype, Decimal):
             self.may_need_exact_parse = True
         return f"{value} if {inline_test(dtype, value)} else r{self._number(sink)}({value})"
 
     def _struct_members(
-        self, sink: Sink, dtype: Struct, demand: Demand, value: str, depth: int
+        self, sink: ColumnSink, dtype: Struct, demand: Demand, value: str, depth: int
     ) -> Lines:
         lines = [f"a{self._number(sink)}(True)"]
         built = sink.dtype
@@ -197,7 +199,7 @@ class Source:
         return lines
 
     def _elements(
-        self, sink: Sink, element: DataType, demand: Demand, value: str, depth: int
+        self, sink: ColumnSink, element: DataType, demand: Demand, value: str, depth: int
     ) -> Lines:
         (part,) = sink.parts
         number = self._number(part)
@@ -221,7 +223,7 @@ class Source:
         return [*lines, loop, *_in(choice)]
 
     def _entries(
-        self, sink: Sink, inner_type: DataType, demand: Demand, value: str, depth: int
+        self, sink: ColumnSink, inner_type: DataType, demand: Demand, value: str, depth: int
     ) -> Lines:
         keys, part = sink.parts
         lines = [f"a{self._number(sink)}(len(l{self._number(keys)}))"]
@@ -243,7 +245,7 @@ class Source:
 
     def _choice(
         self,
-        part: Sink,
+        part: ColumnSink,
         dtype: DataType,
         special: Mapping[object, Demand],
         rest: Demand,
@@ -259,7 +261,7 @@ class Source:
         otherwise = self._value(part, dtype, rest, value, depth + 1)
         return [*lines, "else:", *_in(otherwise)] if lines else otherwise
 
-    def _null(self, sink: Sink) -> Lines:
+    def _null(self, sink: ColumnSink) -> Lines:
         absent = "False" if isinstance(sink.dtype, Struct) else "None"
         lines = [f"a{self._number(sink)}({absent})"]
         if isinstance(sink.dtype, Struct):
@@ -301,7 +303,7 @@ class Source:
         self._variables.add(name)
         return name
 
-    def _number(self, sink: Sink) -> int:
+    def _number(self, sink: ColumnSink) -> int:
         number = self._numbers.setdefault(id(sink), len(self.sinks))
         if number == len(self.sinks):
             self.sinks.append(sink)
@@ -312,7 +314,7 @@ class _Members:
     """Looks up the members of one struct, or the wanted keys of a map."""
 
     def __init__(
-        self, source: Source, sink: Sink | None, value: str, depth: int, wide: bool
+        self, source: GeneratedCode, sink: ColumnSink | None, value: str, depth: int, wide: bool
     ) -> None:
         self._source = source
         self._value = value

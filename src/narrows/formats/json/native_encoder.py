@@ -14,7 +14,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from narrows.arrow.times import find_zone
-from narrows.formats.encoder import Encoded, Rows, Values
+from narrows.formats.encoder import Encoded, RowColumns, Values
 from narrows.formats.json.encoder import JsonEncoder, JsonWriter, field_start
 from narrows.formats.kernel import load_native
 from narrows.projection.fragments import Fragment
@@ -36,7 +36,7 @@ class NativeJsonEncoder:
         texts = self._encode(parts, None)
         return self.portable.fragment(fragment, columns) if texts is None else texts
 
-    def objects(self, rows: Rows, end: str) -> pa.Array:
+    def objects(self, rows: RowColumns, end: str) -> pa.Array:
         texts = self._encode([self._part(part) for part in rows], "}" + end)
         return self.portable.objects(rows, end) if texts is None else texts
 

@@ -28,9 +28,9 @@ import pyarrow as pa
 from narrows.arrow.types import arrow_type
 from narrows.demand import ALL, NOTHING, Demand, Fields, Items, Keys
 from narrows.errors import InternalError
-from narrows.formats.json.columns import Sink
+from narrows.formats.json.columns import ColumnSink
 from narrows.formats.json.encoder import field_start, member_starts
-from narrows.formats.json.places import Place, places_of, reach
+from narrows.formats.json.places import JsonPlace, places_of, reach
 from narrows.projection.columns import DecodeProjection, Key, Step
 from narrows.schema import (
     BIGINT,
@@ -132,7 +132,7 @@ class _Describer:
         self._numbers: dict[int, int] = {}
         self._forms: dict[DataType, int] = {}
 
-    def column(self, sink: Sink) -> int:
+    def column(self, sink: ColumnSink) -> int:
         number = len(self._columns)
         self._numbers[id(sink)] = number
         self._columns.append(())  # its parts come after it
@@ -149,7 +149,7 @@ class _Describer:
                 self._columns[number] = _scalar(dtype)
         return number
 
-    def fragments(self, projection: DecodeProjection, row: Place) -> None:
+    def fragments(self, projection: DecodeProjection, row: JsonPlace) -> None:
         """Texts at the places of all fields; two fields of one value share its text."""
         texts: dict[int, int] = {}
         for fragment, places in zip(projection.fragments, projection.encoded, strict=True):
@@ -185,7 +185,7 @@ class _Describer:
             self._description.forms.append(form)
         return self._forms[dtype]
 
-    def place(self, place: Place) -> int:
+    def place(self, place: JsonPlace) -> int:
         number = len(self._places)
         self._places.append(())
         match place.dtype:
@@ -214,7 +214,7 @@ class _Describer:
         )
         return number
 
-    def _read(self, sink: Sink, dtype: DataType, demand: Demand) -> int:
+    def _read(self, sink: ColumnSink, dtype: DataType, demand: Demand) -> int:
         number = len(self._reads)
         self._reads.append(())
         column = self._numbers[id(sink)]
@@ -232,7 +232,7 @@ class _Describer:
                     self._reads[number] = self._map(column, sink, value, demand)
         return number
 
-    def _struct(self, column: int, sink: Sink, dtype: Struct, demand: Demand) -> _Tuple:
+    def _struct(self, column: int, sink: ColumnSink, dtype: Struct, demand: Demand) -> _Tuple:
         assert isinstance(sink.dtype, Struct)
         names, reads, nulls = [], [], []
         for member, part in zip(sink.dtype, sink.parts, strict=True):
@@ -245,7 +245,7 @@ class _Describer:
                 reads.append(self._read(part, inner, wanted))
         return ("struct", column, names, reads, nulls)
 
-    def _list(self, column: int, sink: Sink, element: DataType, demand: Demand) -> _Tuple:
+    def _list(self, column: int, sink: ColumnSink, element: DataType, demand: Demand) -> _Tuple:
         (part,) = sink.parts
         special = [
             (index, self._read(part, element, wanted))
@@ -255,7 +255,7 @@ class _Describer:
         rest = self._read(part, element, _rest(demand))
         return ("list", column, self._numbers[id(part)], special, rest)
 
-    def _map(self, column: int, sink: Sink, value: DataType, demand: Demand) -> _Tuple:
+    def _map(self, column: int, sink: ColumnSink, value: DataType, demand: Demand) -> _Tuple:
         keys, part = sink.parts
         special = {k: wanted for k, wanted in _parts(demand).items() if isinstance(k, str)}
         reads = [self._read(part, value, wanted) for wanted in special.values()]
@@ -274,7 +274,7 @@ def _scalar(dtype: DataType) -> _Tuple:
             raise InternalError(f"no JSON value is a {dtype}")
 
 
-def _in_order(place: Place) -> list[Step]:
+def _in_order(place: JsonPlace) -> list[Step]:
     """The steps to the parts in the order of the schema, which is mostly that of documents: of a
     key, the kernel tries first whether it is the next one."""
     if isinstance(place.dtype, Struct):

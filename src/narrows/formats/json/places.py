@@ -11,29 +11,29 @@ from dataclasses import dataclass, field
 
 from narrows.demand import Demand
 from narrows.errors import Code, InternalError, fail
-from narrows.formats.json.columns import Sink, sink_for
+from narrows.formats.json.columns import ColumnSink, sink_for
 from narrows.projection.columns import Aspect, FlatColumn, Key, Path, Step, path_text
 from narrows.schema import STRING, Array, DataType, Map, Struct
 
 
 @dataclass
-class Place:
+class JsonPlace:
     """A value in a row, and who wants what of it."""
 
     dtype: DataType
-    parts: dict[Step, Place] = field(default_factory=dict)
+    parts: dict[Step, JsonPlace] = field(default_factory=dict)
     """Values in this one that are wanted as columns of their own."""
-    length: Sink | None = None
-    presence: Sink | None = None
-    values: list[tuple[Sink, Demand]] = field(default_factory=list)
+    length: ColumnSink | None = None
+    presence: ColumnSink | None = None
+    values: list[tuple[ColumnSink, Demand]] = field(default_factory=list)
     """Columns that hold this value; more than one when the reader tests it to filter rows."""
     texts: list[int] = field(default_factory=list)
     """Texts that are made of this value, by number; only the native kernel makes such."""
 
 
-def places_of(schema: Struct, columns: Iterable[FlatColumn]) -> tuple[Place, list[Sink]]:
+def places_of(schema: Struct, columns: Iterable[FlatColumn]) -> tuple[JsonPlace, list[ColumnSink]]:
     """The row, and where each column is collected."""
-    row = Place(schema)
+    row = JsonPlace(schema)
     sinks = []
     for column in columns:
         place = reach(row, column.path)
@@ -50,14 +50,14 @@ def places_of(schema: Struct, columns: Iterable[FlatColumn]) -> tuple[Place, lis
     return row, sinks
 
 
-def reach(row: Place, path: Path) -> Place:
+def reach(row: JsonPlace, path: Path) -> JsonPlace:
     """The place at a path, made if nobody wanted anything there before."""
     place = row
     for depth, step in enumerate(path):
         if step not in place.parts:
             inner = _step_into(place.dtype, step)
             _check_keys(inner, path_text(path[: depth + 1]))
-            place.parts[step] = Place(inner)
+            place.parts[step] = JsonPlace(inner)
         place = place.parts[step]
     return place
 

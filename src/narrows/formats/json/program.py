@@ -13,10 +13,10 @@ import simdjson
 from narrows.arrow.batches import batch_of
 from narrows.arrow.times import Zone
 from narrows.formats.decoder import BadPayload, Decoded
-from narrows.formats.json.columns import Sink
+from narrows.formats.json.columns import ColumnSink
 from narrows.formats.json.exact import ExactObject, MalformedError, Number, parse_exactly
-from narrows.formats.json.generated import Source
-from narrows.formats.json.places import Place, places_of
+from narrows.formats.json.generated import GeneratedCode
+from narrows.formats.json.places import JsonPlace, places_of
 from narrows.formats.json.values import CurrentRow, Mistyped, NeedsExactParseError, scalar_reader
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import is_scalar
@@ -164,7 +164,9 @@ class Program:
                 "unusual": self._read_unusual,
                 "again": self._read_again,
             }
-            found = _Variant(Source(guarded), self._place, names, self._mistyped, self._current)
+            found = _Variant(
+                GeneratedCode(guarded), self._place, names, self._mistyped, self._current
+            )
             if len(self._variants) == _KEPT_VARIANTS:
                 self._variants.clear()
             self._variants[guarded] = found
@@ -192,8 +194,8 @@ class _Variant:
 
     def __init__(
         self,
-        source: Source,
-        place: Place,
+        source: GeneratedCode,
+        place: JsonPlace,
         program_names: dict[str, object],
         mistyped: Mistyped,
         current: CurrentRow,
@@ -231,7 +233,7 @@ class _Variant:
         return names
 
 
-def _seen(sink: Sink | None, rows: int) -> int:
+def _seen(sink: ColumnSink | None, rows: int) -> int:
     """How many structs were looked into, at most."""
     return rows if sink is None else sink.values.count(True)
 

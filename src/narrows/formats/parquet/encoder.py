@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from narrows.formats.base import OptionMap
-from narrows.formats.encoder import Rows, Values
+from narrows.formats.encoder import RowColumns, Values
 
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 128 << 20
@@ -37,7 +37,7 @@ class _ParquetWriter:
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: RowColumns) -> None:
         arrays, names = [], []
         for part in rows:
             assert isinstance(part, Values)

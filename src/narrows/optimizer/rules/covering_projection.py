@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from narrows.catalog.objects import Projection, Source
+from narrows.catalog.objects import Source, TableProjection
 from narrows.demand import Fields
 from narrows.expressions.nodes import columns_of
 from narrows.logical.conjuncts import split
@@ -76,13 +76,13 @@ def _read_copy(node: DataSource, tested: set[str]) -> DataSource | None:
     return replace(node, source=read_from(source, best))
 
 
-def read_from(source: Source, copy: Projection) -> Source:
+def read_from(source: Source, copy: TableProjection) -> Source:
     """The source, read from the copy: same columns, other files."""
     options = {**source.options, "path": copy.path, PROJECTION: copy.name}
     return replace(source, format="parquet", options=options)
 
 
-def _why_not(node: DataSource, copy: Projection, tested: set[str]) -> str | None:
+def _why_not(node: DataSource, copy: TableProjection, tested: set[str]) -> str | None:
     if copy.stale:
         return (
             f"the files of `{copy.table}` have changed since it was made;"
@@ -106,7 +106,7 @@ def _needed(node: DataSource) -> Sequence[str]:
     return list(demand.parts) if isinstance(demand, Fields) else node.source.schema.names
 
 
-def _sorts(copy: Projection, tested: set[str]) -> bool:
+def _sorts(copy: TableProjection, tested: set[str]) -> bool:
     return bool(copy.order_by) and copy.order_by[0] in tested
 
 

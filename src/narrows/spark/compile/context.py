@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.catalog.objects import Source
-from narrows.connectors.base import Source as ConnectedSource
-from narrows.connectors.base import SourceDeclaration, find_connector
+from narrows.connectors.base import SourceConnector, SourceDeclaration, find_connector
 from narrows.errors import Code, NarrowsError, fail
 from narrows.explain.plan import Plan
-from narrows.logical.nodes import Decoded
+from narrows.logical.nodes import DecodedSource
 from narrows.physical.execution import rows_of
 from narrows.spark.compile.plan import OpenSource, compile_plan
 from narrows.spark.read.cores import cores
@@ -27,7 +26,7 @@ from narrows.spark.sql.rows import SqlText
 from narrows.state.folder import StateFolder
 from narrows.worker.read_spec import ReadSpec
 
-Place = Callable[[Decoded, ReadSpec], ReadSpec]
+PlaceReads = Callable[[DecodedSource, ReadSpec], ReadSpec]
 """Adds to what a reader must know where in the state folder it finds and leaves things."""
 
 
@@ -55,7 +54,9 @@ class Context:
 
     # --- sources ----------------------------------------------------------------------------------
 
-    def placed_for(self, node: Decoded, spec: ReadSpec, pipeline: str, number: int = 0) -> ReadSpec:
+    def placed_for(
+        self, node: DecodedSource, spec: ReadSpec, pipeline: str, number: int = 0
+    ) -> ReadSpec:
         """The specification with the places in the state folder that are this pipeline's; `number`
         tells apart the places where it reads one source."""
         name, state = node.source.name, self.state
@@ -76,7 +77,7 @@ class Context:
             partitions=self.parallelism,
         )
 
-    def open(self, node: Decoded, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
+    def open(self, node: DecodedSource, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
         """The rows of a source, with the columns that the specification ships."""
         if streaming and spec.entry_log is not None:
             return read_stream(self.spark, spec)
@@ -87,7 +88,7 @@ class Context:
             return decode_payloads(payloads, spec)
         return self.tables.query(spec)
 
-    def opener(self, place: Place, *, streaming: bool) -> OpenSource:
+    def opener(self, place: PlaceReads, *, streaming: bool) -> OpenSource:
         """Opens a plan's sources; `place` says where what their readers need is kept."""
         return lambda node, spec: self.open(node, place(node, spec), streaming=streaming)
 
@@ -96,7 +97,7 @@ class Context:
     def query(self, plan: Plan) -> DataFrame:
         """The rows of a plan over what is there now."""
 
-        def place(node: Decoded, spec: ReadSpec) -> ReadSpec:
+        def place(node: DecodedSource, spec: ReadSpec) -> ReadSpec:
             return self.placed_for(node, spec, self.queries)
 
         root = rows_of(plan.physical)
@@ -116,7 +117,7 @@ def _is_streaming(source: Source) -> NarrowsError:
     )
 
 
-def connected(source: Source) -> ConnectedSource:
+def connected(source: Source) -> SourceConnector:
     """A declared source, ready to say what it has."""
     declared = SourceDeclaration(source.name, source.format, source.options, source.bounded)
     return find_connector(source.connector).source(declared)

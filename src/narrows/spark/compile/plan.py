@@ -18,7 +18,7 @@ from narrows.errors import Code, fail
 from narrows.expressions.nodes import Column, ColumnId, Expr, FieldAccess, Literal, rewrite
 from narrows.logical.nodes import (
     Aggregation,
-    Decoded,
+    DecodedSource,
     Distinct,
     Filter,
     Generate,
@@ -57,7 +57,7 @@ from narrows.spark.sql.frame import (
     select_list,
 )
 from narrows.spark.sql.parsed import VARIABLE
-from narrows.spark.sql.rows import Rows, SqlText, Views, select
+from narrows.spark.sql.rows import SparkRows, SqlText, Views, select
 from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import input_end
@@ -85,7 +85,7 @@ _JOINS = {
 _ALL_ROWS = "count(*) AS `rows`"
 """Makes one row of all, where nobody looks at an aggregate."""
 
-OpenSource = Callable[[Decoded, ReadSpec], DataFrame | SqlText]
+OpenSource = Callable[[DecodedSource, ReadSpec], DataFrame | SqlText]
 """Opens a source: the rows of the columns that the specification ships, by its names."""
 
 
@@ -149,7 +149,8 @@ class Compiler:
         self._hidden = hidden_below(plan)
         self._around: list[Frame] = []
         self._done: dict[int, Frame] = {
-            id(node): replace(frame, rows=Rows(views, frame.data)) for node, frame in given.items()
+            id(node): replace(frame, rows=SparkRows(views, frame.data))
+            for node, frame in given.items()
         }
 
     def frame(self, node: Node) -> Frame:
@@ -227,10 +228,10 @@ class Compiler:
             case SetOperation(left=left, right=right):
                 return relational.set_operation(node, self.frame(left), self.frame(right))
             case OneRow():
-                return Frame(Rows(self._views, SqlText("SELECT 1 AS `one`")), {}, {})
+                return Frame(SparkRows(self._views, SqlText("SELECT 1 AS `one`")), {}, {})
             case Values():
                 return relational.of_relation(
-                    Rows(self._views, relational.values(node)), node.relation
+                    SparkRows(self._views, relational.values(node)), node.relation
                 )
             case _:
                 raise fail(
@@ -246,7 +247,7 @@ class Compiler:
         spec = replace(read_spec(node), end=end)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
-            Rows(self._views, self._open_source(node, spec)),
+            SparkRows(self._views, self._open_source(node, spec)),
             {relation: shipped},
             {},
             spec.fragments,

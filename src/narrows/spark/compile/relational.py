@@ -10,7 +10,7 @@ from narrows.logical.nodes import Aggregation, NamedExpr, Node
 from narrows.logical.relational_nodes import SetOperation, Union, Values
 from narrows.logical.results import named_columns as outputs_of
 from narrows.spark.sql.frame import Frame, column_name, relation_columns, select_list
-from narrows.spark.sql.rows import Rows, SqlText, select
+from narrows.spark.sql.rows import SparkRows, SqlText, select
 from narrows.spark.sql.sql_text import SparkSql, Typed, quote
 from narrows.sql.scope import Relation
 
@@ -39,7 +39,7 @@ def set_operation(node: SetOperation, left: Frame, right: Frame) -> Frame:
     return of_relation(left.rows.then(SqlText(query)), node.relation)
 
 
-def of_relation(rows: Rows, relation: Relation) -> Frame:
+def of_relation(rows: SparkRows, relation: Relation) -> Frame:
     """Rows that have just the columns of a relation."""
     named = [NamedExpr(column.name, column) for column in relation.columns]
     return Frame(rows, {}, relation_columns(named, relation.id))

@@ -24,7 +24,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.connectors.base import Source, find_connector
+from narrows.connectors.base import SourceConnector, find_connector
 from narrows.connectors.entry_log import Entry
 from narrows.optimizer.estimates import type_width
 from narrows.spark.read.shipped import shipped_schema
@@ -87,7 +87,7 @@ def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     return _read(spark, spec, source, source.whole(source.available()))
 
 
-def _read(spark: SparkSession, spec: ReadSpec, source: Source, entry: Entry) -> DataFrame:
+def _read(spark: SparkSession, spec: ReadSpec, source: SourceConnector, entry: Entry) -> DataFrame:
     shares = source.split(entry, spec.partitions)
     forget_parts(spec.statistics)  # of what was read before: there may have been more tasks
     step = max(1, believed_size(spec, source.size(entry)) // _ROW_BYTES // max(len(shares), 1))

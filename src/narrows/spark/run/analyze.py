@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from narrows.demand import count_demanded_leaves
 from narrows.explain.plan import Plan
 from narrows.logical.live import live_columns
-from narrows.logical.nodes import Aggregation, Decoded, Distinct, Join, Node, Sort
+from narrows.logical.nodes import Aggregation, DecodedSource, Distinct, Join, Node, Sort
 from narrows.logical.relational_nodes import Analytic, SetOperation
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates, type_width
@@ -37,7 +37,7 @@ _SHUFFLING = (Join, Aggregation, Sort, Distinct, Analytic, SetOperation)
 class SourceRead:
     """What was read of one source of the query."""
 
-    node: Decoded
+    node: DecodedSource
     counts: ReadCounts
 
     @property
@@ -79,7 +79,7 @@ def explain_analyze(context: Context, plan: Plan) -> str:
     """The plan, and below it what running it took."""
     folder = context.state.statistics(f"analyze-{uuid4().hex}", "relations")
 
-    def open_source(node: Decoded, spec: ReadSpec) -> DataFrame | SqlText:
+    def open_source(node: DecodedSource, spec: ReadSpec) -> DataFrame | SqlText:
         placed = context.placed_for(node, spec, context.queries)
         own = replace(placed, statistics=str((folder / str(node.relation.id)).absolute()))
         return context.open(node, own, streaming=False)
@@ -92,7 +92,7 @@ def explain_analyze(context: Context, plan: Plan) -> str:
         reads = [
             SourceRead(node, total_counts(folder / str(node.relation.id)))
             for node in topological(plan.physical)
-            if isinstance(node, Decoded)
+            if isinstance(node, DecodedSource)
         ]
     finally:
         shutil.rmtree(folder.parent, ignore_errors=True)
@@ -124,7 +124,7 @@ def _shuffles(plan: Node, counts: Mapping[int, ReadCounts]) -> Iterator[Shuffle]
             continue
         for child in node.children:
             wanted = [column for column in child.outputs if column.id in live[id(child)]]
-            sources = [part for part in topological(child) if isinstance(part, Decoded)]
+            sources = [part for part in topological(child) if isinstance(part, DecodedSource)]
             yield Shuffle(
                 node.operator.removeprefix("Physical"),
                 estimates.rows(child),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from narrows.catalog.objects import Projection, Source
+from narrows.catalog.objects import Source, TableProjection
 from narrows.errors import Code, NarrowsError, did_you_mean, fail
 from narrows.files.names import check_name
 from narrows.files.small import read_small, write_small
@@ -68,7 +68,7 @@ class Projections:
                 statement.name_span,
                 "add the column to its list",
             )
-        self._make(source, Projection(statement.name, source.name, columns, order_by, "", ""))
+        self._make(source, TableProjection(statement.name, source.name, columns, order_by, "", ""))
 
     def refresh(self, name: Name) -> None:
         """Makes a copy anew, of the files that there are now."""
@@ -84,7 +84,7 @@ class Projections:
     def check(self) -> None:
         """Tells the catalog which copies there are, and which of them are of other files."""
         kept = self._known()
-        by_table: dict[str, list[Projection]] = {}
+        by_table: dict[str, list[TableProjection]] = {}
         for copy in kept:
             by_table.setdefault(copy.table.casefold(), []).append(copy)
         for source in self._catalog.sources:
@@ -96,7 +96,7 @@ class Projections:
             if found != source.projections:
                 self._catalog.add_source(replace(source, projections=found))
 
-    def _make(self, source: Source, copy: Projection) -> None:
+    def _make(self, source: Source, copy: TableProjection) -> None:
         files = fingerprint(source)
         folder = self._state.projection(copy.name)
         target = folder / files[:16]
@@ -121,7 +121,7 @@ class Projections:
         plan = plan_query(query, other, pruning=self._context.pruning)
         return self._context.query(plan)
 
-    def _read(self, name: Name) -> Projection:
+    def _read(self, name: Name) -> TableProjection:
         check_name(name.text, name.span)
         path = self._state.projection_record(name.text)
         if not path.exists():
@@ -131,7 +131,7 @@ class Projections:
             )
         return _kept(path)
 
-    def _known(self) -> list[Projection]:
+    def _known(self) -> list[TableProjection]:
         """The copies that can be used; a damaged record makes nothing slower than no copy does."""
         known = []
         for path in sorted(self._state.projections.glob("[!.]*.json")):
@@ -144,13 +144,13 @@ class Projections:
         return known
 
 
-def _kept(path: Path) -> Projection:
+def _kept(path: Path) -> TableProjection:
     what, name = "the record of a projection", path.stem
     hint = f"make it anew: `CREATE OR REPLACE PROJECTION {name} ...`"
     data = read_small(path, _MAGIC, what, hint)
     lists = {"columns": tuple(data["columns"]), "order_by": tuple(data["order_by"])}
     copy = path.with_suffix("") / data["path"]  # wherever the state folder is now
-    return Projection(**{**data, **lists, "path": str(copy.absolute())})
+    return TableProjection(**{**data, **lists, "path": str(copy.absolute())})
 
 
 def _column(source: Source, name: Name) -> str:

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from narrows.errors import Code, fail
 from narrows.files.small import damaged, disk_errors
 from narrows.logical.walk import sources_of
-from narrows.physical.execution import Mode, execution_of
+from narrows.physical.execution import ExecutionMode, execution_of
 from narrows.planner.catalog import Catalog
 from narrows.spark.compile.context import Context
 from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
@@ -172,7 +172,7 @@ def _prepare(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery | C
     sources = [node.source for node in sources_of(pipeline.plan.logical)]
     if any(source.shared for source in sources):
         return shared_query(streams, pipeline)
-    if execution_of(pipeline.plan.physical).mode is Mode.COPY:
+    if execution_of(pipeline.plan.physical).mode is ExecutionMode.COPY:
         return pipeline.start_copying
     stream = pipeline.compile()
     return lambda: pipeline.start(stream)

@@ -20,9 +20,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.files.names import file_name
-from narrows.shared.ingest_task import Union, entry_of, ingest_rows
+from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_rows
 from narrows.shared.log import SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.registry import ConsumerRegistry
 from narrows.spark.read.payload_frame import PayloadFrame, task_of_frame
 from narrows.spark.shared.ingest import Goal
 from narrows.worker.carried import Carried
@@ -41,7 +41,7 @@ class FrameIngest:
         self._static = Carried((spec, str(folder)))
         self._folder = folder
         self._shared = SharedLog(folder)
-        self._registry = Registry(folder)
+        self._registry = ConsumerRegistry(folder)
         self._query: StreamingQuery | None = None
         self._goals: list[Goal] = []
         self._decoding = threading.Lock()
@@ -132,7 +132,7 @@ class FrameIngest:
 
     def _decode_new(self, messages: DataFrame, number: int) -> None:
         applied = self._registry.apply(number)
-        union = Union(number, applied.version, applied.demand)
+        union = IngestUnion(number, applied.version, applied.demand)
         static, dynamic = self._static, Carried(union)
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

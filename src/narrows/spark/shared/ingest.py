@@ -19,11 +19,11 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from narrows.connectors.base import Available, Share, Source, find_connector
+from narrows.connectors.base import Available, Share, SourceConnector, find_connector
 from narrows.connectors.entry_log import EntryLog
-from narrows.shared.ingest_task import Union, entry_of, ingest_share
+from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
 from narrows.shared.log import EMPTY, SharedLog
-from narrows.shared.registry import Registry
+from narrows.shared.registry import ConsumerRegistry
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
 
@@ -54,9 +54,9 @@ class Ingest:
         self._spec = spec
         self._static = Carried((spec, str(folder)))
         self._shared = SharedLog(folder)
-        self._registry = Registry(folder)
+        self._registry = ConsumerRegistry(folder)
         self._log = EntryLog(spec.entry_log)
-        self._source: Source = find_connector(spec.connector).source(spec.declared)
+        self._source: SourceConnector = find_connector(spec.connector).source(spec.declared)
         self._goals: list[Goal] = []
         self._every: float | None = None
         self._stopped = threading.Event()
@@ -150,7 +150,7 @@ class Ingest:
 
     def _decode(self, number: int) -> None:
         applied = self._registry.apply(number)
-        union = Union(number, applied.version, applied.demand)
+        union = IngestUnion(number, applied.version, applied.demand)
         entry = self._log.entry(number)
         shares = self._source.split(entry, self._spec.partitions) or [Share([], [])]
         static, dynamic = self._static, Carried((union, shares))

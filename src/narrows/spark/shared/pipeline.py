@@ -7,9 +7,9 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from narrows.files.names import file_name
-from narrows.logical.nodes import Decoded
+from narrows.logical.nodes import DecodedSource
 from narrows.logical.walk import topological
-from narrows.physical.execution import Mode, execution_of, rows_of
+from narrows.physical.execution import ExecutionMode, execution_of, rows_of
 from narrows.shared.registry import consumers_of
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.shared.group_member import Member, copied, member_source, written
@@ -24,18 +24,18 @@ def shared_query(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery
     """The pipeline, compiled and ready to be started."""
     # A pipeline may read a stream twice, to join it with itself: then it is two consumers.
     nodes = topological(pipeline.plan.physical)
-    shared = [node for node in nodes if isinstance(node, Decoded) and node.source.shared]
+    shared = [node for node in nodes if isinstance(node, DecodedSource) and node.source.shared]
     reads = {
         node.relation.id: Reads(streams.stream(node.source), consumer, node.decode_projection)
         for node, consumer in zip(shared, consumers_of(pipeline.name, len(shared)), strict=True)
     }
 
-    def place(node: Decoded, spec: ReadSpec) -> ReadSpec:
+    def place(node: DecodedSource, spec: ReadSpec) -> ReadSpec:
         read = reads[node.relation.id]
         return read.stream.read_by(read.consumer, spec)
 
     pipeline = replace(pipeline, place_shared=place)
-    if execution_of(pipeline.plan.physical).mode is Mode.GROUPED:
+    if execution_of(pipeline.plan.physical).mode is ExecutionMode.GROUPED:
         (read,) = reads.values()
         return SharedQuery(streams, pipeline.name, [read], member=_member(pipeline, read))
     stream = pipeline.compile()
@@ -64,7 +64,7 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
         )
 
     def computed(partitions: int) -> DataFrame:
-        def open_member(node: Decoded, spec: ReadSpec) -> DataFrame:
+        def open_member(node: DecodedSource, spec: ReadSpec) -> DataFrame:
             placed = read.stream.read_by(read.consumer, spec)
             return member_source(context.spark, placed, tasks, partitions)
 

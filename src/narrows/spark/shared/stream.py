@@ -12,7 +12,7 @@ from narrows.demand import NOTHING, Demand
 from narrows.plugins.options import parse_duration
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
-from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, Registered, Registry
+from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, ConsumerRegistry, Registered
 from narrows.shared.source import CONSUMER, FOLDER
 from narrows.spark.compile.context import Context
 from narrows.spark.shared.frame_ingest import FrameIngest
@@ -30,7 +30,7 @@ class SharedStream:
         self._context = context
         self.source = source
         self.folder = context.state.shared(source.name).absolute()
-        self.registry = Registry(self.folder)
+        self.registry = ConsumerRegistry(self.folder)
         self.log = SharedLog(self.folder)
         self.group = Group(
             context.spark, self.log, self.registry.advance, parallelism=context.parallelism

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from narrows.expressions.nodes import ColumnId
 from narrows.logical.nodes import NamedExpr
-from narrows.spark.sql.rows import Rows, SqlText
+from narrows.spark.sql.rows import SparkRows, SqlText
 from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
 from narrows.sql.scope import Relation
 
@@ -27,7 +27,7 @@ class Frame:
     fragments that readers have encoded for the sinks.
     """
 
-    rows: Rows
+    rows: SparkRows
     sources: Mapping[int, ShippedSource]
     columns: Mapping[ColumnId, Typed]
     fragments: tuple[str, ...] = ()

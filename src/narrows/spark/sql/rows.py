@@ -48,7 +48,7 @@ def _database(spark: SparkSession) -> str:
     return spark.conf.get("spark.sql.globalTempDatabase", "global_temp") or "global_temp"
 
 
-class Rows:
+class SparkRows:
     """Some rows. Give it the text of a query or a data frame."""
 
     def __init__(self, views: Views, made: SqlText | DataFrame) -> None:
@@ -57,9 +57,9 @@ class Rows:
         self._data = None if isinstance(made, str) else made
         self._view: str | None = None
 
-    def then(self, made: SqlText | DataFrame) -> Rows:
+    def then(self, made: SqlText | DataFrame) -> SparkRows:
         """Other rows, made of these."""
-        return Rows(self._views, made)
+        return SparkRows(self._views, made)
 
     @property
     def data(self) -> DataFrame:

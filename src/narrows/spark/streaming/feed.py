@@ -15,7 +15,7 @@ from pathlib import Path
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from narrows.connectors.base import Available, Lag, Source, find_connector
+from narrows.connectors.base import Available, Lag, SourceConnector, find_connector
 from narrows.connectors.entry_log import EMPTY, EntryLog
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.marker_source import markers_folder
@@ -43,7 +43,7 @@ class Feed:
     def __init__(self, spec: ReadSpec, checkpoint: Path) -> None:
         assert spec.entry_log is not None
         self._spec = spec
-        self._source: Source = find_connector(spec.connector).source(spec.declared)
+        self._source: SourceConnector = find_connector(spec.connector).source(spec.declared)
         self._checkpoint = checkpoint
         self._folder = markers_folder(spec)
         self._log = EntryLog(spec.entry_log)

@@ -15,14 +15,14 @@ from narrows.connectors.target import SinkTarget, WriteSpec
 from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
 from narrows.files.names import file_name
-from narrows.logical.nodes import DataSink, Decoded
+from narrows.logical.nodes import DataSink, DecodedSource
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.execution import rows_of
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
-from narrows.spark.compile.context import Context, Place
+from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.read.reader import read_spec
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.feed import FedQuery, Feed, Query
@@ -62,7 +62,7 @@ class PipelineQuery:
     sinks: Sequence[str]
     plan: Plan
     pace: Pace
-    place_shared: Place | None = None
+    place_shared: PlaceReads | None = None
     """Where what is read of shared streams is kept; None where the plan reads none."""
 
     @property
@@ -80,7 +80,7 @@ class PipelineQuery:
         """Its sources, and the folders where their readers leave what they count."""
         state, found = self.context.state, {}
         for node in topological(self.plan.physical):
-            if isinstance(node, Decoded) and not node.source.shared:
+            if isinstance(node, DecodedSource) and not node.source.shared:
                 number = self._numbers[node.relation.id] if node.source.is_fed else 0
                 name = node.source.name
                 found[state.statistics(self.name, name, number)] = name
@@ -148,7 +148,7 @@ class PipelineQuery:
             closing or run_time(self.checkpoint, context.state.clock(self.name)),
         )
 
-    def _place(self, node: Decoded, spec: ReadSpec) -> ReadSpec:
+    def _place(self, node: DecodedSource, spec: ReadSpec) -> ReadSpec:
         if node.source.shared and self.place_shared is not None:
             return self.place_shared(node, spec)
         return self.context.placed_for(node, spec, self.name, self._numbers[node.relation.id])
@@ -164,7 +164,7 @@ class PipelineQuery:
         seen: dict[str, int] = {}
         numbers = {}
         for node in topological(self.plan.physical):
-            if isinstance(node, Decoded) and node.relation.id not in numbers:
+            if isinstance(node, DecodedSource) and node.relation.id not in numbers:
                 name = node.source.name.casefold()
                 numbers[node.relation.id] = seen.setdefault(name, 0)
                 seen[name] += 1
@@ -178,7 +178,7 @@ class PipelineQuery:
     @property
     def _knows_its_end(self) -> bool:
         """Do its readers say the end of a bounded run, and so close its windows?"""
-        nodes = [n for n in topological(self.plan.physical) if isinstance(n, Decoded)]
+        nodes = [n for n in topological(self.plan.physical) if isinstance(n, DecodedSource)]
         streams = [node.source for node in nodes if not node.source.bounded]
         return len(streams) == 1 and streams[0].is_fed
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from narrows.errors import NarrowsError
 from narrows.files.small import read_small, write_small
-from narrows.logical.nodes import Decoded, Node
+from narrows.logical.nodes import DecodedSource, Node
 from narrows.logical.walk import topological
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import watermark_delay
@@ -43,7 +43,9 @@ def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
         newest = now.watermark
         if window.goes_by_time:
             # The watermark is at most so far behind the newest row.
-            sources = (below.source for below in topological(node) if isinstance(below, Decoded))
+            sources = (
+                below.source for below in topological(node) if isinstance(below, DecodedSource)
+            )
             newest += max((watermark_delay(source, window) for source in sources), default=0)
         ends.append(window.closing_time(newest))
     return replace(now, closes=max(ends))

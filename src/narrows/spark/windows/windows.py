@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.errors import Code, InternalError, fail
 from narrows.expressions.nodes import Column, ColumnId, Expr
-from narrows.logical.nodes import Decoded, Join, JoinKind, Node, Window
+from narrows.logical.nodes import DecodedSource, Join, JoinKind, Node, Window
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.physical.source_order import goes_by_order
@@ -60,7 +60,11 @@ def hidden_below(plan: Node) -> set[Node]:
 
 
 def with_time(
-    frame: Frame, node: Decoded, window: StreamWindow | None, time: RunTime, end: InputEnd | None
+    frame: Frame,
+    node: DecodedSource,
+    window: StreamWindow | None,
+    time: RunTime,
+    end: InputEnd | None,
 ) -> Frame:
     """The rows of a source with their time, and in a stream with the watermark that follows it."""
     said = None if end is None else end.column
