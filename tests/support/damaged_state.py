@@ -107,10 +107,9 @@ class StateUnderTest:
 
 
 def is_told(error: narrows.NarrowsError, name: str) -> bool:
-    """Does an error say, in a line, which file is wrong? A folder that must be whole will do."""
-    text = str(error)
-    parts = Path(name).parts
-    return "Traceback" not in text and (parts[-1] in text or str(Path(*parts[:2])) in text)
+    """Does an error say which file is wrong? Of an entry that is missing, its log is named."""
+    named = str(Path(name).parent) if name.endswith(".entries") else name
+    return "Traceback" not in str(error) and named in str(error)
 
 
 def check_case(under_test: StateUnderTest, name: str, damage: Callable[[Path], None]) -> str:
