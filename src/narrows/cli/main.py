@@ -202,7 +202,7 @@ def dead_letters(
     """List what could not be read from a stream or written to a sink, with the reason."""
     from narrows.cli.tables import print_rows
     from narrows.state.folder import StateFolder
-    from narrows.worker.dead_letters import read_dead_letters
+    from narrows.worker.dead_letters import position_of, read_dead_letters
 
     with _errors_for_people(debug):
         letters = list(read_dead_letters(StateFolder(state).dead_letters(stream)))
@@ -213,16 +213,18 @@ def dead_letters(
         if not letters:
             print(shown(f"`{state}` has no dead letters of `{stream}`"), file=sys.stderr)
             return
+        # Each connector says in its own words where a payload was.
+        found = [position_of(letter) for letter in letters]
+        columns = tuple(dict.fromkeys(name for position in found for name in position))
         rows = tuple(
             (
-                Path(letter["file"]).name,
-                str(letter["offset"]),
+                *(_shown_position(name, position.get(name)) for name in columns),
                 letter["reason"],
                 _shortened(_payload(letter)),
             )
-            for letter in letters
+            for letter, position in zip(letters, found, strict=True)
         )
-        print_rows(ResultTable(("file", "offset", "reason", "payload"), rows))
+        print_rows(ResultTable((*columns, "reason", "payload"), rows))
 
 
 @app.command()
@@ -325,6 +327,12 @@ def _payload(letter: Mapping[str, Any]) -> str:
     if "payload_base64" in letter:
         return f"base64: {letter['payload_base64']}"
     return str(letter.get("payload", ""))
+
+
+def _shown_position(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    return Path(str(value)).name if name == "file" else str(value)
 
 
 def _shortened(text: str, width: int = 60) -> str:

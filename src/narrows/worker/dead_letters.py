@@ -12,7 +12,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -135,6 +135,12 @@ def _letters_in(path: Path) -> list[dict[str, Any]]:
     if not all(isinstance(letter, dict) and "reason" in letter for letter in letters):
         raise damaged(path, "the file of dead letters", "it holds something else", hint)
     return letters
+
+
+def position_of(letter: Mapping[str, Any]) -> Position:
+    """Where a letter's payload was found; of a row that a sink refused, the pipeline it is of."""
+    found = {name: value for name, value in letter.items() if name not in _NO_POSITION}
+    return found or {"pipeline": letter.get("pipeline", "")}
 
 
 def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:

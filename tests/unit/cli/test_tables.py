@@ -143,3 +143,21 @@ def test_names_in_plans_and_errors_are_text(tmp_path: Path) -> None:
         result = CliRunner().invoke(app, arguments)
         assert result.output
         assert not set(result.output) & set("\x1b\x9b")
+
+
+def test_letters_of_sinks_and_messages_say_where_they_are_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "dead_letters" / "out"
+    folder.mkdir(parents=True)
+    letters = [
+        {"sink": "out", "pipeline": "p", "reason": "too large", "payload": "{}"},
+        {"source": "out", "reason": "bad", "payload": "x", "batch": 3, "task": 0, "row": 7},
+    ]
+    lines = "".join(json.dumps(letter) + "\n" for letter in letters)
+    (folder / "a.ndjson").write_text(lines, "utf-8")
+    result = CliRunner().invoke(app, ["dead-letters", "out", "--state", str(tmp_path)])
+    assert result.exit_code == 0
+    head, *rows = [line.split("\t") for line in result.output.splitlines()]
+    assert head == ["pipeline", "batch", "task", "row", "reason", "payload"]
+    assert sorted(rows) == [["", "3", "0", "7", "bad", "x"], ["p", "", "", "", "too large", "{}"]]
