@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.stateful.evaluate import BoundFunction, evaluate
 from narrows.stateful.functions import (
     AccAvg,
     AccCount,
@@ -22,10 +21,12 @@ from narrows.stateful.functions import (
     Latest,
 )
 from narrows.stateful.functions.accumulations import Accumulation
+from narrows.stateful.functions.evaluate import BoundFunction, evaluate
 from narrows.stateful.functions.function import RowFunction
+from narrows.stateful.rows import WindowRow
 from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.windows import CountWindow, SlidingWindow, StateWindow
-from narrows.stateful.windows.window import Closed, RowWindow, WindowRow, run_to_end
+from narrows.stateful.windows.window import Closed, RowWindow, run_to_end
 from support import stream_reference as reference
 
 values = st.one_of(st.none(), st.integers(-3, 3))

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from narrows.errors import Code, InternalError, NarrowsError
+from narrows.stateful.rows import WindowRow
 from narrows.stateful.stored import from_bytes, to_bytes
-from narrows.stateful.windows.window import WindowRow
 
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 doubles = st.one_of(

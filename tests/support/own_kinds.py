@@ -12,9 +12,10 @@ from typing import Any
 from narrows.schema import BIGINT, DataType
 from narrows.stateful.arguments import CONDITION, COUNT, LENGTH, UNIT, Refusal, optional
 from narrows.stateful.functions.function import Answer, Args, RowFunction, State
+from narrows.stateful.rows import WindowRow
 from narrows.stateful.values import Value
 from narrows.stateful.windows.gathering import GatheringWindow
-from narrows.stateful.windows.window import SparkWindow, WindowRow
+from narrows.stateful.windows.window import SparkWindow
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any
 
 from narrows.errors import Code, InternalError, fail
-from narrows.stateful.windows.window import WindowRow
+from narrows.stateful.rows import WindowRow
 
 FORM = "JSON, form 1"
 """Changes whenever what was kept can no longer be read. A pipeline's record holds it, so that an

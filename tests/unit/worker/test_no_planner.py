@@ -16,7 +16,7 @@ ARROW = ("pyarrow", "pyspark")
     ("modules", "unwanted"),
     [
         ("narrows.stateful.windows, narrows.stateful.functions", (*EXPRESSIONS, *ARROW)),
-        ("narrows.stateful.evaluate", (*EXPRESSIONS, *ARROW)),
+        ("narrows.stateful.functions.evaluate", (*EXPRESSIONS, *ARROW)),
         ("narrows.worker.input_end, narrows.worker.read_spec", EXPRESSIONS),
         ("narrows.spark.windows.window_processor", EXPRESSIONS),
         ("narrows.spark.windows.function_processor", EXPRESSIONS),

@@ -16,7 +16,7 @@ from narrows.arrow.types import arrow_type
 from narrows.schema import DataType
 from narrows.spark.windows.function_processor import RowCalls
 from narrows.spark.windows.window_processor import BOUNDS, RowShape, rows_of_window
-from narrows.stateful.evaluate import evaluate
+from narrows.stateful.functions.evaluate import evaluate
 from narrows.stateful.values import order_key
 from narrows.stateful.windows.window import RowWindow, run_to_end
 

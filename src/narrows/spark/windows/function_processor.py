@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from narrows.stateful.evaluate import BoundFunction, evaluate
+from narrows.stateful.functions.evaluate import BoundFunction, evaluate
 from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.values import order_key
 

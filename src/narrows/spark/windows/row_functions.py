@@ -23,7 +23,7 @@ from narrows.spark.sql.types import our_type, spark_type
 from narrows.spark.windows.all_rows import ResultType, with_values
 from narrows.spark.windows.function_processor import FunctionProcessor, RowCalls
 from narrows.stateful.arguments import CONDITION, Argument
-from narrows.stateful.evaluate import BoundFunction
+from narrows.stateful.functions.evaluate import BoundFunction
 from narrows.stateful.functions.function import RowFunction
 
 

@@ -18,9 +18,10 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from narrows.stateful.rows import WindowRow
 from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.values import order_key
-from narrows.stateful.windows.window import Closed, Open, RowWindow, WindowRow
+from narrows.stateful.windows.window import Closed, Open, RowWindow
 
 TIME = "row_time"
 BOUNDS = ("start", "end", "number")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from narrows.stateful.arguments import COUNT
+from narrows.stateful.rows import WindowRow
 from narrows.stateful.windows.gathering import GatheringWindow
-from narrows.stateful.windows.window import WindowRow
 
 
 @dataclass(frozen=True)

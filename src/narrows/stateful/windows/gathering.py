@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from narrows.stateful.windows.window import Closed, Open, RowWindow, WindowRow
+from narrows.stateful.rows import WindowRow
+from narrows.stateful.windows.window import Closed, Open, RowWindow
 
 
 class GatheringWindow(RowWindow):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from narrows.stateful.arguments import LENGTH, UNIT, optional
-from narrows.stateful.windows.window import Closed, Open, RowWindow, WindowRow
+from narrows.stateful.rows import WindowRow
+from narrows.stateful.windows.window import Closed, Open, RowWindow
 
 
 @dataclass(frozen=True)

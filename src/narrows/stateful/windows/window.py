@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from narrows.stateful.arguments import Declared
-from narrows.stateful.values import Value
+from narrows.stateful.rows import WindowRow
 
 
 class StreamWindow(Declared, ABC):
@@ -54,16 +54,6 @@ class SparkWindow(StreamWindow):
     def spark_call(self, time: str) -> str:
         """Spark's function as SQL; `time` is the text of the column that rows have their time in.
         It gives a struct of `start` and `end`."""
-
-
-class WindowRow(NamedTuple):
-    """A row of the stream: its time in microseconds, its place in the source, what the arguments of
-    the window are for it, itself."""
-
-    time: int
-    place: tuple[Any, ...]
-    args: tuple[Value, ...]
-    values: tuple[Value, ...]
 
 
 class Closed(NamedTuple):
