@@ -121,7 +121,7 @@ def test_bad_payloads_that_are_dropped_or_end_it(bench: Bench) -> None:
     assert run.progress["p"]["read"]["c"]["bad"] == 1
     bench.register(on_error="fail")
     bench.pipeline("q", "SELECT v FROM c")
-    with pytest.raises(narrows.NarrowsError, match=r"`q`: .*BadPayloadError: c: batch.*row 1: not"):
+    with pytest.raises(narrows.NarrowsError, match=r"`q`: a payload of `c`, batch.*row 1: not"):
         bench.once("q")
     assert bench.letters == []
 
