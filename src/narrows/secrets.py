@@ -54,11 +54,16 @@ def without_secrets(text: str) -> str:
         name = re.sub(r"[`\s]", "", key).lower()
         if not (is_secret(name) or _looks_misspelt(name)):
             return given[0]
-        if value[0] not in "'\"" and not _IN_OPTIONS.search(text, 0, given.start()):
+        if value[0] not in "'\"" and not _in_options(text, given.start()):
             return given[0]  # a column that a query compares with another
         return f"{key}{between}{_STARRED.sub('*', value)}"
 
     return _GIVEN.sub(masked, text)
+
+
+def _in_options(text: str, place: int) -> bool:
+    """Does this stand in the brackets of a WITH? Those are not as long as a query may be."""
+    return _IN_OPTIONS.search(text, max(0, place - 10_000), place) is not None
 
 
 def _words(option: str) -> list[str]:
@@ -69,12 +74,15 @@ def _looks_misspelt(option: str) -> bool:
     return bool(difflib.get_close_matches(_words(option)[-1], _WORDS, n=1, cutoff=_NEAR))
 
 
-_KEY = r"(?:`[^`]*`|\w+)"
+_KEY = r"(?:`[^`]{0,100}+`|\w{1,100}+)"
 _VALUE = r"""'(?:\\.|[^'\\])*(?:'|\Z)|"(?:\\.|[^"\\])*(?:"|\Z)"""
 _GIVEN = re.compile(
-    rf"({_KEY}(?:\s*[.-]\s*{_KEY})*)(\s*=\s*)((?:(?:{_VALUE})\s*)+|[^\s,()'\"=;]+)", re.DOTALL
+    rf"(?<!\w)({_KEY}(?:\s{{0,9}}[.-]\s{{0,9}}{_KEY}){{0,9}})(\s{{0,99}}=\s{{0,99}})"
+    rf"((?:(?:{_VALUE})\s*)+|[^\s,()'\"=;]+)",
+    re.DOTALL,
 )
 """A key, the equals sign and a value: strings that stand side by side, maybe without an end, or a
-word."""
+word. Everything before the sign has bounds, and is looked at from where a word begins: a name of a
+megabyte would take hours else."""
 _IN_OPTIONS = re.compile(r"\bWITH\s*\([^()]*\Z", re.IGNORECASE)
 _STARRED = re.compile(r"[^'\"\s]")

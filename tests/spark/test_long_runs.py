@@ -39,14 +39,14 @@ def test_nothing_grows_with_the_number_of_batches(
     keeps_little: SparkSession, tmp_path: Path
 ) -> None:
     runs = LongRun(keeps_little, tmp_path)
-    runs.put(120)
+    runs.put(70)
     with runs.session() as session:
         run = session.start("p", trigger="0 seconds")
         runs.await_batches(run, 40)
         early = runs.held()
-        runs.await_batches(run, 120)
+        runs.await_batches(run, 70)
         late = runs.held()
-        assert run.progress["p"]["read"]["s"]["payloads"] == 120
+        assert run.progress["p"]["read"]["s"]["payloads"] == 70
         run.stop()
     assert late.files < early.files + 20, "a batch leaves five files, if nobody removes them"
     assert late.bytes < early.bytes + 10_000
@@ -59,5 +59,5 @@ def test_nothing_grows_with_the_number_of_batches(
     for _ in range(2):
         with runs.session() as session:
             session.start("p", once=True).await_done(timeout=180)
-            assert session.runs[0].progress["p"]["read"]["s"]["payloads"] == 145
-    assert runs.rows() == list(range(145))
+            assert session.runs[0].progress["p"]["read"]["s"]["payloads"] == 95
+    assert runs.rows() == list(range(95))
