@@ -32,7 +32,7 @@ from narrows.spark.windows.windows import windows_of
 from narrows.worker.count_files import total_counts
 from narrows.worker.counts import ReadCounts
 
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.05
 
 
 class Run:

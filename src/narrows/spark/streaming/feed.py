@@ -184,7 +184,8 @@ class FedQuery:
         self.feeds = feeds
         self._bounded = bounded
         self._raised = raised
-        self._every = max(trigger / 2, _LOOKS_AGAIN) / 1_000
+        # Who waits for the end of a bounded run must not wait for the next look.
+        self._every = (_LOOKS_AGAIN if bounded else max(trigger / 2, _LOOKS_AGAIN)) / 1_000
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(
