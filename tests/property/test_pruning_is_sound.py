@@ -33,7 +33,7 @@ from narrows.schema import Struct
 from narrows.sql.types import read_schema
 from support.queries import SOURCE, write_query
 from support.reference import Document, cut_row, run
-from support.strategies import make_schema, make_value, paths, schemas
+from support.strategies import KEY, make_schema, make_value, paths, schemas
 
 Pairs = Sequence[tuple[Document, Document]]
 """Rows, and beside each the row that stands in for what is not demanded of it."""
@@ -104,8 +104,9 @@ CARRIER = "carrier"
 @contextmanager
 def catalog_with_metadata(schema: Struct) -> Iterator[tuple[narrows.Catalog, Struct]]:
     """A stream of which every second column comes with the payloads; and all of its columns."""
-    declared = Struct(schema.fields[::2])
-    metadata = {f"_{column.name}": column.type for column in schema.fields[1::2]}
+    with_payload = [column for column in schema.fields[1::2] if column.name != KEY.name]
+    declared = Struct(tuple(column for column in schema if column not in with_payload))
+    metadata = {f"_{column.name}": column.type for column in with_payload}
     spec = ConnectorSpec(name=CARRIER, source_options=(), metadata=metadata)
     with patch.object(CONNECTORS, "_loaded", {**CONNECTORS._loaded, CARRIER: spec}):
         catalog, source = narrows.Catalog(), Source(name=SOURCE, schema=declared, connector=CARRIER)
