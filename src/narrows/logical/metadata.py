@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.demand import ALL, fields, whole_row
-from narrows.expressions.nodes import columns_of
+from narrows.expressions.nodes import ColumnId, columns_of
 from narrows.logical.nodes import DataSource, Node
 from narrows.logical.walk import topological, transform_up
 
@@ -25,9 +25,12 @@ def leave_out_metadata(plan: Node) -> Node:
     def narrow(node: Node) -> Node | None:
         if not isinstance(node, DataSource) or not node.source.metadata:
             return None
-        source, relation = node.source, node.relation
-        hidden = relation.columns[len(source.schema) :]
-        used = [c.name for c in hidden if c.id in named or c.name == source.eventtime]
+        source, relation = node.source, node.relation.id
+        used = [
+            column.name
+            for ordinal, column in enumerate(source.metadata, start=len(source.schema))
+            if ColumnId(relation, ordinal) in named or column.name == source.eventtime
+        ]
         parts = fields(dict.fromkeys((*source.schema.names, *used), ALL))
         return replace(node, decode_projection=whole_row(parts, source.row))
 

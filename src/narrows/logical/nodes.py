@@ -162,7 +162,7 @@ def decoded_columns(source: Source, relation: Relation, projection: Demand) -> S
     if source.shared or projection is ALL:
         return relation.columns
     names = projection.parts if isinstance(projection, Fields) else ()
-    return [relation.column(ordinal) for ordinal in sorted(map(source.row.ordinal, names))]
+    return [column for column in relation.columns if column.name in names]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
