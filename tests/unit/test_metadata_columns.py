@@ -8,6 +8,8 @@ import narrows
 from narrows.catalog.describe import ResultTable
 from narrows.connectors import Connector, find_connector
 from narrows.errors import Code, NarrowsError
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalReader
 from narrows.schema import BIGINT
 from narrows.sql.scope import Name
 
@@ -79,6 +81,31 @@ def test_without_pruning_only_those_that_are_named_are_made(catalog: narrows.Cat
     catalog.execute("SET narrows.rule.list_element_pruning = off")
     assert "metadata" not in narrows.plan("SELECT a FROM s", catalog).explain("physical")
     assert "metadata=[_file]" in narrows.plan("SELECT _file FROM s", catalog).explain("physical")
+
+
+@pytest.mark.parametrize("pruning", ["on", "off"])
+@pytest.mark.parametrize(
+    ("sql", "alone"),
+    [
+        ("SELECT _file FROM s", True),
+        ("SELECT count(*) FROM s WHERE _file LIKE 'x%'", True),
+        ("SELECT count(*) FROM s", False),
+        ("SELECT _file, a FROM s", False),
+        ("SELECT _file FROM (SELECT _file, a FROM s)", False),  # it is named, if not used
+        ("SELECT * FROM s", False),
+    ],
+)
+def test_null_payloads_are_rows_by_what_is_named_and_not_by_what_is_pruned(
+    sql: str, alone: bool, pruning: str, catalog: narrows.Catalog
+) -> None:
+    for rule in ("top_level_column_pruning", "struct_field_pruning", "list_element_pruning"):
+        catalog.execute(f"SET narrows.rule.{rule} = {pruning}")
+    (reader,) = (
+        node
+        for node in topological(narrows.plan(sql, catalog).physical)
+        if isinstance(node, PhysicalReader)
+    )
+    assert reader.metadata_alone == alone
 
 
 def test_their_names_cannot_be_mistaken_for_those_of_columns() -> None:

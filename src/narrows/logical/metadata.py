@@ -1,6 +1,8 @@
 """Metadata columns are part of a source for a query that names one of them, and for no other.
 
-So they are settled before any rule looks: a source that is read whole is read without them.
+So they are settled before any rule looks: a source that is read whole is read without them, and one
+of which nothing but metadata is named is read without its payloads. A payload that is NULL (a
+tombstone) is a row there and nowhere else, whatever the rules do.
 """
 
 from __future__ import annotations
@@ -26,12 +28,16 @@ def leave_out_metadata(plan: Node) -> Node:
         if not isinstance(node, DataSource) or not node.source.metadata:
             return None
         source, relation = node.source, node.relation.id
+        width = len(source.schema)
         used = [
-            column.name
-            for ordinal, column in enumerate(source.metadata, start=len(source.schema))
+            (ordinal, column.name)
+            for ordinal, column in enumerate(source.row)
             if ColumnId(relation, ordinal) in named or column.name == source.eventtime
         ]
-        parts = fields(dict.fromkeys((*source.schema.names, *used), ALL))
-        return replace(node, decode_projection=whole_row(parts, source.row))
+        metadata = [name for ordinal, name in used if ordinal >= width]
+        alone = bool(metadata) and len(metadata) == len(used) and not source.shared
+        kept = metadata if alone else (*source.schema.names, *metadata)
+        parts = whole_row(fields(dict.fromkeys(kept, ALL)), source.row)
+        return replace(node, decode_projection=parts, metadata_alone=alone)
 
     return transform_up(plan, narrow) or plan

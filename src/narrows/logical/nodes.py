@@ -118,6 +118,8 @@ class DecodedSource(Node):
     source: Source
     relation: Relation
     decode_projection: Demand = ALL
+    metadata_alone: bool = False
+    """The query names metadata of it and no other column: a payload that is NULL is a row, too."""
 
     @property
     def shared_required_schema(self) -> Demand | None:

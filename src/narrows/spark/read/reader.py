@@ -38,7 +38,7 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         projection=projection,
         names=tuple(column_name(relation, place) for place in range(projection.shipped)),
         fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
-        takes_null_payloads=_asks_for_metadata_alone(source, projection),
+        takes_null_payloads=node.metadata_alone,
         predicate=worker_predicate(tests, relation, projection),
         skipping=worker_predicate(_of_payload(tests, source), relation, projection.payload),
         options=source.options,
@@ -46,11 +46,6 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         event_time=_event_time(source, projection),
         order=f"order{relation}" if node.order else None,
     )
-
-
-def _asks_for_metadata_alone(source: Source, projection: DecodeProjection) -> bool:
-    """Not of a shared stream: what a pipeline reads there must not depend on the others."""
-    return bool(projection.columns) and not projection.payload.columns and not source.shared
 
 
 def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:
