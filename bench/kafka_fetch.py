@@ -15,6 +15,7 @@ import argparse
 import json
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -78,6 +79,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--compression", default="none")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the broker would outlive it
     two_fields = DecodeProjection(SMALL, fields({"field_1": ALL, "field_5": ALL}))
     leaves = DecodeProjection(WIDE, fields({"a": ALL, "b": in_b(c=ALL, items=FIRST_X)}))
     topics = (
