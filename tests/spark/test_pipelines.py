@@ -118,6 +118,18 @@ def test_drop_and_fail(bench: Bench) -> None:
         bench.run()
 
 
+def test_a_reset_pipeline_overwrites_nothing(bench: Bench) -> None:
+    bench.put("a.json", *bench.rows(0, 2))
+    bench.run()
+    before = {path: path.read_bytes() for path in (bench.folder / "out").glob("*.json")}
+    bench.session.state.reset("p")
+    bench.put("b.json", *bench.rows(2, 3))
+    bench.reconnect()
+    bench.run()
+    assert bench.output() == [0, 0, 1, 1, 2]
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_two_runs_on_one_state_folder_are_refused(bench: Bench) -> None:
     bench.put("a.json", *bench.rows(0, 1))
     bench.run()

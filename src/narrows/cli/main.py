@@ -233,7 +233,9 @@ def reset(
     state: State = _STATE,
     debug: Debug = False,
 ) -> None:
-    """Forget what a pipeline has done, so that it starts from the beginning. Its output stays."""
+    """Forget what a pipeline has done, so that it starts from the beginning.
+
+    Its output stays, and nothing of it is overwritten: what it writes anew is beside it."""
     from narrows.state.folder import StateFolder
 
     with _errors_for_people(debug):

@@ -47,3 +47,6 @@ class WriteSpec:
     """All sinks of a pipeline."""
 
     targets: tuple[SinkTarget, ...]
+    first_batch: int = 0
+    """What batch 0 is called in the sinks: those before it are of the pipeline's earlier lives,
+    which `narrows reset` has ended, and are not to be replaced."""

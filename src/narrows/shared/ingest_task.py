@@ -18,7 +18,7 @@ from narrows.projection.columns import Aspect
 from narrows.shared.log import SharedEntry, SharedLog
 from narrows.shared.segments import SegmentWriter, segment_from_json
 from narrows.worker.counts import ReadCounts
-from narrows.worker.read import read_share
+from narrows.worker.read import open_reader, read_share
 from narrows.worker.read_spec import ReadSpec
 
 
@@ -35,8 +35,10 @@ def ingest_share(spec: ReadSpec, folder: str, union: IngestUnion, share: Share) 
     """Decodes ranges into a segment; the message that tells of it."""
 
     def rows(read: ReadSpec, counts: ReadCounts) -> Iterator[tuple[pa.RecordBatch, int]]:
+        reader = open_reader(read)
         for one, place in zip(share.ranges, share.places, strict=True):
-            for batch in read_share(read, Share([one], [place]), union.number, counts):
+            part = Share([one], [place])
+            for batch in read_share(read, part, union.number, counts, reader=reader):
                 yield batch, place
 
     return _ingest(spec, folder, union, rows)

@@ -49,6 +49,8 @@ LEASE_SECONDS = 60.0
 LATEST, EARLIEST = "latest", "earliest"
 CONSUMER_LOGS = "consumers"
 """The folder beside the registry where consumers with a query of their own keep what they took."""
+TASKS, TASKS_SUFFIX = "tasks", ".json"
+"""The folder where those without one are told what to read, and how the files there end."""
 _NUMBER = "#"
 
 

@@ -102,9 +102,14 @@ class SharedLogSource(SourceConnector):
         return ConsumerRegistry(self._folder).snapshot().positions.get(self._consumer, -1)
 
     def _entries(self, entry: Entry) -> list[SharedEntry]:
-        # Entries before the position that are gone were not for this life of the pipeline.
-        numbers, position = range(entry["after"] + 1, entry["upto"] + 1), self._position()
-        return [self._log.entry(n) for n in numbers if n > position or self._log.has(n)]
+        numbers: Sequence[int] = range(entry["after"] + 1, entry["upto"] + 1)
+        there = set(self._log.numbers())
+        if not there.issuperset(numbers):
+            # Entries before the position that are gone were not for this life of the pipeline. Who
+            # misses none need not ask: every task would wait for the registry's lock.
+            position = self._position()
+            numbers = [n for n in numbers if n > position or n in there]
+        return [self._log.entry(n) for n in numbers]
 
 
 class SegmentReader:

@@ -3,6 +3,7 @@
 version                           of what is kept here
 lock                              held while pipelines run: one process at a time
 pipelines/<pipeline>.json         what the checkpoint was made for
+pipelines/<pipeline>.first.json   the number of its first batch, if it was reset
 checkpoints/<pipeline>/           Spark's
 entries/<pipeline>/<source>/      what was taken of a stream, entry by entry, and markers
 clocks/<pipeline>/                when the input of a bounded run had ended
@@ -24,19 +25,28 @@ import fcntl
 import os
 import shlex
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
 from narrows.errors import Code, fail
 from narrows.files.atomic import make_private, write_atomically
-from narrows.files.names import file_name
+from narrows.files.names import file_name, name_of
 from narrows.files.small import damaged, disk_errors, read_small, write_small
 from narrows.logical.nodes import Node
-from narrows.shared.registry import CONSUMER_LOGS, ConsumerRegistry, pipeline_of
+from narrows.shared.log import SharedLog
+from narrows.shared.registry import (
+    CONSUMER_LOGS,
+    TASKS,
+    TASKS_SUFFIX,
+    ConsumerRegistry,
+    pipeline_of,
+)
 from narrows.state.plan_shape import Shape, shape_of
 
 VERSION = "2"
 _RECORD = "narrows-pipeline-1"
+_FIRST = "narrows-first-batch-1"
 _KINDS_SINCE_VERSION_2 = ("entries",)
 _KINDS_OF_VERSION_1 = ("pipelines", "files", "checkpoints")
 
@@ -210,10 +220,34 @@ class StateFolder:
         """Has a pipeline of this name ever been started here?"""
         return self.record(pipeline).exists() or self.checkpoint(pipeline).exists()
 
+    def first_batch(self, pipeline: str) -> int:
+        """What the first batch of a pipeline is called in its sinks: those of its earlier lives
+        have the numbers before it."""
+        hint = "restore it from a backup; without it output of before the reset is overwritten"
+        found = read_small(self._first(pipeline), _FIRST, "the number of a first batch", hint)
+        return 0 if found is None else int(found)
+
+    def _first(self, pipeline: str) -> Path:
+        return self._place("pipelines", pipeline, suffix=".first.json")
+
+    def _end_life(self, pipeline: str, positions: Iterable[int]) -> None:
+        """Has the next life of a pipeline number its batches from after those of this one: of its
+        query's batches, one that was begun may be published; on a shared stream a batch has the
+        number of an entry, which is at most the one after the position."""
+        offsets = self.checkpoint(pipeline) / "offsets"
+        begun = os.listdir(offsets) if offsets.is_dir() else ()
+        numbers = [int(name) for name in begun if name.isdecimal()]
+        last = max([*numbers, *(position + 1 for position in positions)], default=-1)
+        if last >= 0:
+            write_small(self._first(pipeline), _FIRST, self.first_batch(pipeline) + last + 1)
+
     def reset(self, pipeline: str) -> None:
-        """Forgets what a pipeline has done; its output stays."""
+        """Forgets what a pipeline has done; its output stays, and what it writes from now on is
+        beside it: the numbers of its batches go on."""
         streams = list((self.path / "shared").glob("*"))
         known = [(stream, ConsumerRegistry(stream).snapshot().positions) for stream in streams]
+        mine = [p for _, found in known for c, p in found.items() if _is_of(c, pipeline)]
+        self._end_life(pipeline, mine)
         for folder in (
             self.checkpoint(pipeline),
             self.entry_logs(pipeline),
@@ -224,18 +258,27 @@ class StateFolder:
         for stream, positions in known:
             logs = stream / CONSUMER_LOGS
             for consumer in {*positions, *(log.name for log in logs.glob("*"))}:
-                if pipeline_of(consumer) == file_name(pipeline):
+                if _is_of(consumer, pipeline):
                     ConsumerRegistry(stream).forget(consumer)
                     shutil.rmtree(logs / consumer, ignore_errors=True)
         self.record(pipeline).unlink(missing_ok=True)
         self.closed_mark(pipeline).unlink(missing_ok=True)
 
     def reset_stream(self, stream: str) -> None:
-        """Forgets what a shared stream has taken and decoded, and where its pipelines were."""
+        """Forgets what a shared stream has taken and decoded, and where its pipelines were. Their
+        output stays, as it does when they are reset."""
+        folder = self.shared(stream)
+        for tasks in (folder / TASKS).glob(f"*{TASKS_SUFFIX}"):  # of those without a query
+            self._end_life(name_of(tasks.stem), [SharedLog(folder).last()])
         shutil.rmtree(self.shared(stream), ignore_errors=True)
 
 
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}
+
+
+def _is_of(consumer: str, pipeline: str) -> bool:
+    """Is this what the pipeline is called in the registry of a shared stream?"""
+    return pipeline_of(consumer) == file_name(pipeline)
 
 
 def _numbered(folder: Path, number: int) -> Path:

@@ -48,11 +48,17 @@ def read_entry(
 
 
 def read_share(
-    spec: ReadSpec, share: Share, batch: int = 0, total: ReadCounts | None = None, *, task: int = 0
+    spec: ReadSpec,
+    share: Share,
+    batch: int = 0,
+    total: ReadCounts | None = None,
+    *,
+    task: int = 0,
+    reader: RangeReader | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some ranges. `batch` is the number of their entry and `task` that of the share;
-    `total` is for whoever wants to know what was counted."""
-    reader = open_reader(spec)
+    `total` is for whoever wants to know what was counted, `reader` from whoever has one open."""
+    reader = reader or open_reader(spec)
     part = CountsPart(spec.statistics, batch, str(task))
     for read, number in zip(share.ranges, share.places, strict=True):
         counts = ReadCounts()

@@ -25,7 +25,7 @@ def write_task(
     tasks: list[SinkTask] = []
     try:
         for writer in writers_of(spec):
-            tasks.append(writer.open_task(batch, task))
+            tasks.append(writer.open_task(spec.first_batch + batch, task))
         for rows in batches:
             for one in tasks:
                 one.add(rows)
@@ -39,7 +39,7 @@ def write_task(
 def publish(spec: WriteSpec, batch: int, receipts: Sequence[Receipts]) -> None:
     """Publishes what the tasks of a batch wrote; on the driver, when all of them are done."""
     for place, writer in enumerate(writers_of(spec)):
-        writer.publish(batch, [receipt[place] for receipt in receipts])
+        writer.publish(spec.first_batch + batch, [receipt[place] for receipt in receipts])
 
 
 def discard(spec: WriteSpec, receipts: Sequence[Receipts]) -> None:

@@ -15,7 +15,14 @@ from narrows.connectors.entry_log import EntryLog
 from narrows.demand import NOTHING
 from narrows.errors import Code, NarrowsError
 from narrows.logical.nodes import Node
-from narrows.shared.registry import CONSUMER_LOGS, ConsumerRegistry, consumers_of
+from narrows.shared.log import SharedEntry, SharedLog
+from narrows.shared.registry import (
+    CONSUMER_LOGS,
+    TASKS,
+    TASKS_SUFFIX,
+    ConsumerRegistry,
+    consumers_of,
+)
 from narrows.state.folder import StateFolder
 
 PLACES: list[Callable[[StateFolder, str], Path]] = [
@@ -208,3 +215,33 @@ def test_a_reset_forgets_no_other_consumer(tmp_path: Path) -> None:
     state.reset("p")
     assert sorted(registry.snapshot().positions) == sorted(others)
     assert sorted(log.name for log in logs.iterdir()) == sorted(others)
+
+
+def _offsets(state: StateFolder, *numbers: int) -> None:
+    folder = state.checkpoint("p") / "offsets"
+    folder.mkdir(parents=True)
+    for number in numbers:
+        (folder / str(number)).write_text("")
+        (folder / f".{number}.crc").write_text("")
+
+
+def test_batches_of_a_new_life_have_new_numbers(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    state.reset("p")
+    assert state.first_batch("p") == 0, "it had no life yet"
+    for first in (10, 20):
+        _offsets(state, 8, 9)
+        state.reset("p")
+        assert state.first_batch("P") == first
+    registry = ConsumerRegistry(state.shared("s"))
+    registry.register(dict.fromkeys(consumers_of("p", 1), NOTHING))
+    SharedLog(state.shared("s")).publish(SharedEntry(0, 1, NOTHING, ()))
+    registry.advance({consumers_of("p", 1)[0]: 0})
+    state.reset("p")
+    assert state.first_batch("p") == 22, "the entry after its position may have been published"
+    tasks = state.shared("s") / TASKS / f"p{TASKS_SUFFIX}"
+    tasks.parent.mkdir()
+    tasks.write_text("")
+    state.reset_stream("s")
+    assert state.first_batch("p") == 24
+    assert not state.shared("s").exists()

@@ -27,10 +27,6 @@ from narrows.shared.registry import ConsumerRegistry
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
 
-DEFAULT_BATCH_BYTES = 256 << 20
-"""What one micro-batch takes, unless the stream says otherwise: while one is decoded the pipelines
-are busy with the one before, and a pipeline that joins waits for one at most."""
-
 _MESSAGE = "message"
 _LOOK_SECONDS = 0.05
 _PATIENCE_SECONDS = 60.0

@@ -10,7 +10,7 @@ from narrows.files.names import file_name
 from narrows.logical.nodes import DecodedSource
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, execution_of, rows_of
-from narrows.shared.registry import consumers_of
+from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.shared.group_member import Member, copied, member_source, written
 from narrows.spark.shared.query import Reads, SharedQuery
@@ -51,7 +51,7 @@ def shared_query(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery
 def _member(pipeline: PipelineQuery, read: Reads) -> Member:
     """The pipeline as a member of its stream's group."""
     context, name, write = pipeline.context, pipeline.name, pipeline.write
-    tasks = read.stream.folder / "tasks" / f"{file_name(name)}.json"
+    tasks = read.stream.folder / TASKS / f"{file_name(name)}{TASKS_SUFFIX}"
     tasks.parent.mkdir(parents=True, exist_ok=True)
     plain = copied_from(pipeline.plan)
     if plain is not None:

@@ -8,16 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from narrows.catalog.objects import Source
+from narrows.connectors.base import find_connector
 from narrows.demand import NOTHING, Demand
 from narrows.plugins.options import parse_duration
 from narrows.projection.columns import DecodeProjection
+from narrows.shared.limits import with_limit
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, ConsumerRegistry, Registered
 from narrows.shared.source import CONSUMER, FOLDER
 from narrows.spark.compile.context import Context
 from narrows.spark.shared.frame_ingest import FrameIngest
 from narrows.spark.shared.group import Group
-from narrows.spark.shared.ingest import DEFAULT_BATCH_BYTES, Goal, Ingest
+from narrows.spark.shared.ingest import Goal, Ingest
 from narrows.spark.streaming.failures import Attempts
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
@@ -143,9 +145,7 @@ class SharedStream:
 
     def _read_spec(self) -> ReadSpec:
         source = self.source
-        options = dict(source.options)
-        if not any(name.startswith("max_") and name.endswith("_per_trigger") for name in options):
-            options["max_bytes_per_trigger"] = DEFAULT_BATCH_BYTES
+        options = with_limit(find_connector(source.connector), source.options)
         spec = ReadSpec(
             source=source.name,
             connector=source.connector,

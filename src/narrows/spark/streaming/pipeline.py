@@ -74,7 +74,9 @@ class PipelineQuery:
         """Where its rows go, and how they are encoded."""
         nodes = [n for n in topological(self.plan.physical) if isinstance(n, DataSink)]
         by_name = {node.sink.name: self._target(node) for node in nodes}
-        return WriteSpec(tuple(by_name[name] for name in self.sinks))
+        return WriteSpec(
+            tuple(by_name[name] for name in self.sinks), self.context.state.first_batch(self.name)
+        )
 
     def counted_in(self) -> list[tuple[str, Path]]:
         """Its sources, and the folders where their readers leave what they count."""
