@@ -52,6 +52,7 @@ class Code(StrEnum):
     BAD_PAYLOAD = "bad_payload"
     UNREADABLE_FILE = "unreadable_file"
     BROKER_ERROR = "broker_error"
+    SOURCE_UNAVAILABLE = "source_unavailable"
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"

@@ -120,17 +120,17 @@ def progress_table(run: Run) -> Table:
 
 
 def summary(pipeline: PipelineRun) -> str:
-    total = _totals(pipeline)
+    total, problem = _totals(pipeline), pipeline.error or pipeline.problem
     if pipeline.shared() and not total:
         text = f"{pipeline.name}: {pipeline.status}, reads {leaves(pipeline)} leaves"
         text += f" of shared stream {', '.join(pipeline.shared())}, {_lag(pipeline)}"
-        return f"{text}: {pipeline.error}" if pipeline.error else text
+        return f"{text}: {problem}" if problem else text
     text = (
         f"{pipeline.name}: {pipeline.status}, decodes {leaves(pipeline)} leaves,"
         f" {total['payloads']:,} payloads, {megabytes(total['payload_bytes'])} read,"
         f" {megabytes(total['arrow_bytes'])} shipped, {total['bad']:,} bad"
     )
-    return f"{text}: {pipeline.error}" if pipeline.error else text
+    return f"{text}: {problem}" if problem else text
 
 
 def stream_summary(name: str, stream: Mapping[str, Any]) -> str:

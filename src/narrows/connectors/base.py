@@ -95,6 +95,17 @@ class Lag(NamedTuple):
     """What its connector takes one by one: files, segments."""
 
 
+class SourceUnavailableError(NarrowsError):
+    """A source cannot be asked now, and may be asked again later: a broker that is away.
+
+    Raised by `available`, `admit` or `split` while a pipeline runs, it is asked again for as long
+    as the pipeline runs, with pauses that grow. Raised by a reader, it fails the task.
+    """
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(Problem(Code.SOURCE_UNAVAILABLE, reason, hint=hint))
+
+
 class SourceConnector(ABC):
     """A declared stream or table. Made on the driver and, for `split`, in the workers."""
 
@@ -128,7 +139,8 @@ class SourceConnector(ABC):
         return Lag()
 
     def committed(self, entry: Entry) -> None:  # noqa: B027 (most need not know)
-        """Everything up to this entry is published."""
+        """Everything up to this entry is published. What it raises stops nobody: there is a
+        warning, and the next entry tells of this one, too."""
 
 
 # --- reading, in the workers ----------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +40,7 @@ from narrows.spark.run.run import Run, read_rows
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
 from narrows.spark.streaming.failures import Restart
+from narrows.spark.streaming.supervisor import Supervisor
 from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -110,7 +113,10 @@ class Session:
             spark, state, pruning, TableReads(spark), self._frames, f"query-{uuid4().hex}"
         )
         self._counts = QueryCounts(state, self._context.queries)
-        self._shared = SharedStreams(self._context)
+        self._supervisor = Supervisor(self._own_thread)
+        self._shared = SharedStreams(self._context, self._supervisor)
+        self._starting: set[str] = set()
+        self._lock = threading.Lock()
         self._projections = Projections(self._context, catalog)
         ship_package(spark)
 
@@ -193,10 +199,11 @@ class Session:
     def _refuse_running(self, pipeline: str, what: str, span: Span | None) -> None:
         running = {
             name.casefold()
-            for run in self._runs
+            for run in list(self._runs)
             for name, status in run.status.items()
             if status == RUNNING
         }
+        running |= self._starting
         if pipeline.casefold() in running:
             hint = f"stop it first: `STOP PIPELINE {quoted(pipeline)}`"
             raise fail(Code.OBJECT_IN_USE, f"pipeline `{pipeline}` {what}", span, hint)
@@ -324,28 +331,49 @@ class Session:
         """
         names = [self.catalog.pipeline(name).name for name in pipelines]
         check_settings(trigger, start_at)
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                raise fail(Code.DUPLICATE_OBJECT, f"pipeline `{name}` is named twice")
-            self._refuse_running(name, "is running already", None)
-        self.state.lock()
-        run = Run(
-            self._context,
-            self._shared,
-            self.catalog,
-            names,
-            once=once,
-            trigger=trigger,
-            start_at=start_at,
-            ready_timeout=ready_timeout,
-            close_windows=close_windows,
-            restart=restart,
-        )
-        self._runs.append(run)
+        with self._only_starts(names):
+            self.state.lock()
+            if threading.current_thread() is not threading.main_thread():
+                self._own_thread()
+            run = Run(
+                self._context,
+                self._shared,
+                self._supervisor,
+                self.catalog,
+                names,
+                once=once,
+                trigger=trigger,
+                start_at=start_at,
+                ready_timeout=ready_timeout,
+                close_windows=close_windows,
+                restart=restart,
+            )
+            self._runs.append(run)
         return run
 
+    def _own_thread(self) -> None:
+        """Makes our Spark session that of this thread: by it Spark finds the clock, a Python data
+        source, when a query is started."""
+        self.spark.createDataFrame([], "nothing INT")
+
+    @contextmanager
+    def _only_starts(self, names: Sequence[str]) -> Iterator[None]:
+        """Refuses pipelines that run, or are being started by somebody else at this moment."""
+        keys = [name.casefold() for name in names]
+        with self._lock:
+            for place, name in enumerate(names):
+                if name.casefold() in keys[:place]:
+                    raise fail(Code.DUPLICATE_OBJECT, f"pipeline `{name}` is named twice")
+                self._refuse_running(name, "is running already", None)
+            self._starting |= set(keys)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= set(keys)
+
     def stop(self, *pipelines: str) -> None:
-        for run in self._runs:
+        for run in list(self._runs):
             run.stop(*pipelines)
 
     def rows(self, sink: str) -> list[dict[str, Any]]:
@@ -362,7 +390,6 @@ class Session:
         """Stops what runs, and Spark if it is ours."""
         for run in self._runs:
             run.stop()
-        self._shared.close()
         self._counts.forget()
         self.state.unlock()
         if self._owns_spark:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from narrows.connectors import SourceUnavailableError
 from narrows.errors import Code, fail
 from narrows.spark.run.pipeline_run import DONE, FAILED, RUNNING, STOPPED, PipelineRun
-from narrows.spark.streaming.failures import Attempts, is_transient, reason_of
+from narrows.spark.streaming.failures import Attempts, Verdict, is_transient, reason_of
+from narrows.spark.streaming.running import Phase, Running
 
 SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
 
@@ -26,9 +28,6 @@ class Ended:
     def exception(self) -> BaseException | None:
         return self._failure
 
-    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
-        return True
-
     def stop(self) -> None:
         pass
 
@@ -41,18 +40,20 @@ def run_of(
     run = PipelineRun(
         "p",
         plan,
-        Ended(left.pop(0)),
+        [lambda previous: Ended(left.pop(0))],
         (),
         tmp_path / "failures" / "p.log",
-        restart=lambda: Ended(left.pop(0)),  # type: ignore[arg-type, return-value]
         attempts=Attempts(first_pause=0.0, **attempts),
     )
+    run.begin()
     return run, left
 
 
 def _tend(run: PipelineRun) -> str:
-    while run.tend():
-        pass
+    while not run.is_over:
+        step = run.look()
+        if step is not None:
+            step()
     return run.status
 
 
@@ -93,12 +94,77 @@ def test_what_was_stopped_stays_stopped(tmp_path: Path) -> None:
     assert left == [None]
 
 
+def test_a_phase_follows_when_the_one_before_has_ended_well(tmp_path: Path) -> None:
+    plan: Any = None
+    began: list[str] = []
+
+    def phase(name: str, *failures: str | None) -> Phase:
+        left = list(failures)
+
+        def start(previous: Running | None) -> Running | None:
+            began.append(name)
+            assert (previous is None) == (name == "first")
+            return Ended(left.pop(0)) if left else None
+
+        return start
+
+    phases = [phase("first", SLOW, None), phase("second", SLOW, None), phase("third")]
+    attempts = Attempts(first_pause=0.0)
+    run = PipelineRun("p", plan, phases, (), tmp_path / "p.log", attempts)
+    run.begin()
+    assert _tend(run) == DONE
+    assert began == ["first", "first", "second", "second", "third"], "what failed, and no other"
+
+
+def test_what_cannot_be_started_again_has_failed_again(tmp_path: Path) -> None:
+    plan: Any = None
+    began: list[int] = []
+
+    def start(previous: Running | None) -> Running:
+        began.append(1)
+        if len(began) == 2:
+            raise ConnectionRefusedError("nobody there")
+        return Ended(SLOW if len(began) == 1 else None)
+
+    run = PipelineRun("p", plan, [start], (), tmp_path / "p.log", Attempts(first_pause=0.0))
+    run.begin()
+    assert _tend(run) == DONE
+    assert run.attempts.restarts == 2
+    assert run.attempts.last_failure == "nobody there"
+
+
 def test_pauses_grow() -> None:
-    attempts, pauses = Attempts(first_pause=1, longest_pause=5), []
-    while (pause := attempts.pause_after(RuntimeError(SLOW))) is not None:
-        pauses.append(pause)
-        attempts.begin()
-    assert pauses == [1, 2, 4, 5]
+    now, waited = 0.0, []
+    attempts = Attempts(first_pause=1, longest_pause=5, clock=lambda: now)
+    failure = RuntimeError(SLOW)
+    while (verdict := attempts.after(failure)) is not Verdict.GIVE_UP:
+        began = now
+        while verdict is Verdict.WAIT:
+            now += 0.5
+            verdict = attempts.after(failure)
+        assert verdict is Verdict.AGAIN
+        waited.append(now - began)
+    assert waited == [1, 2, 4, 5]
+    assert attempts.restarts == 4
+
+
+def test_who_ran_well_for_long_has_all_attempts_again() -> None:
+    now = 0.0
+    attempts = Attempts(most=1, first_pause=0, enough=100, clock=lambda: now)
+    failure = RuntimeError(SLOW)
+    assert attempts.after(failure) is Verdict.AGAIN
+    assert attempts.after(failure) is Verdict.GIVE_UP
+    now += 101
+    assert attempts.after(failure) is Verdict.AGAIN
+
+
+def test_some_are_tried_for_ever() -> None:
+    now = 0.0
+    attempts = Attempts("always", None, longest_pause=30, clock=lambda: now)
+    for _ in range(5_000):
+        assert attempts.after(ValueError()) is not Verdict.GIVE_UP
+        now += 30
+    assert attempts.restarts > 2_000
 
 
 @pytest.mark.parametrize(
@@ -126,6 +192,8 @@ def test_the_innermost_reason_is_told(failure: BaseException | str, reason: str)
 
 def test_what_is_transient() -> None:
     assert is_transient(RuntimeError(SLOW))
+    assert is_transient(ConnectionResetError())
+    assert is_transient(SourceUnavailableError("the broker is away"))
     assert is_transient("[CANNOT_OPEN_SOCKET] Can not open socket")
     assert not is_transient(None)
     assert not is_transient("[DIVIDE_BY_ZERO]")

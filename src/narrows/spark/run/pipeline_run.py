@@ -1,21 +1,28 @@
-"""One pipeline that was started: how it is going, and what is done when it ends."""
+"""One pipeline that was started: how it is going, and what is done when it ends.
+
+It runs in phases, one after the other: the query that reads its input; before that, in a bounded
+run on shared streams, waiting for what is there to be decoded; after that, the query that closes
+its windows. A phase that fails is started again, as far as `Attempts` allow.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from narrows.explain.plan import Plan
 from narrows.spark.run.late_rows import LateRows
-from narrows.spark.shared.query import SharedQuery
-from narrows.spark.streaming.failures import Attempts, reason_of
-from narrows.spark.streaming.feed import FedQuery, Query
-from narrows.spark.streaming.running import Running
+from narrows.spark.shared.reads import SharedReads
+from narrows.spark.streaming.failures import Attempts, Verdict, reason_of
+from narrows.spark.streaming.feed import FedQuery, Feed
+from narrows.spark.streaming.running import Failed, Phase, Running
+from narrows.spark.streaming.supervisor import Step
 from narrows.worker.count_files import fold_counts, total_counts
 from narrows.worker.counts import ReadCounts
 
@@ -25,32 +32,41 @@ _LONG_TRACE = 1 << 20
 RUNNING, DONE, FAILED, STOPPED = "running", "done", "failed", "stopped"
 
 
-@dataclass
+@dataclass(eq=False)
 class PipelineRun:
     name: str
     plan: Plan
-    query: Running
+    phases: Sequence[Phase]
     sources: Sequence[tuple[str, Path]]
     """Its sources, and the folders where their readers leave counts."""
     trace: Path
     """Where the whole story of a failure is written."""
-    then: Callable[[Query], Query | None] | None = None
-    """What comes after the query when it has ended well: at the end of the input windows close."""
-    restart: Callable[[], Query] | None = None
-    """Starts the query again, from its checkpoint."""
     attempts: Attempts = field(default_factory=Attempts)
     before: Mapping[str, ReadCounts] = field(default_factory=dict)
     """What had been read of each source in earlier runs."""
+    reads: SharedReads | None = None
+    """What it reads of shared streams, which decode for it until it ends."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
 
+    _phase: int = 0
+    _query: Running | None = None
+    _previous: Running | None = None
     _status: str = RUNNING
     _stopping: bool = False
-    _again_at: float | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _over: threading.Event = field(default_factory=threading.Event)
     _late: LateRows = field(default_factory=LateRows)
     _folded: float = 0.0
+
+    def begin(self) -> None:
+        """Starts its first phase; what that raises is for whoever wanted it to start."""
+        self._query = self.phases[0](None)
+
+    @property
+    def query(self) -> Running:
+        assert self._query is not None, "it has begun"
+        return self._query
 
     @property
     def status(self) -> str:
@@ -61,6 +77,19 @@ class PipelineRun:
         """Why it failed, in one line."""
         failure = self.query.exception() if self._status == FAILED else None
         return None if failure is None else reason_of(failure)
+
+    @property
+    def problem(self) -> str | None:
+        """What it has to wait for, though it runs: a source that cannot be asked at the moment."""
+        found = [feed.problem for feed in self._feeds] if self._status == RUNNING else []
+        if self.reads is not None and self._status == RUNNING:
+            found += self.reads.problems
+        return next((problem for problem in found if problem is not None), None)
+
+    @property
+    def last_error(self) -> str | None:
+        """What is wrong, or was the last time that something was."""
+        return self.error or self.problem or self.attempts.last_failure
 
     def counts(self) -> Mapping[str, ReadCounts]:
         """What has been read of each source."""
@@ -78,13 +107,17 @@ class PipelineRun:
 
     def lag(self) -> Mapping[str, Mapping[str, int]]:
         """How far it is behind each source that it is fed with, as far as that can be told."""
-        feeds = self.query.feeds if isinstance(self.query, FedQuery) else ()
-        lags = {feed.source: feed.lag()._asdict() for feed in feeds}
+        lags = {feed.source: feed.lag()._asdict() for feed in self._feeds}
         return {s: {k: v for k, v in lag.items() if v is not None} for s, lag in lags.items()}
+
+    @property
+    def _feeds(self) -> Sequence[Feed]:
+        query = self._query
+        return query.feeds if isinstance(query, FedQuery) else ()
 
     def shared(self) -> Mapping[str, Mapping[str, Any]]:
         """What is to be said of each shared stream that it reads."""
-        return self.query.progress() if isinstance(self.query, SharedQuery) else {}
+        return {} if self.reads is None else self.reads.progress()
 
     @property
     def late_rows(self) -> int:
@@ -94,31 +127,85 @@ class PipelineRun:
     def stop(self) -> None:
         """Ends it; what it has done stays done."""
         with self._lock:
-            self.then = None
             self._stopping = self._status == RUNNING
-        if self.query.isActive:
-            self.query.stop()
-        self.tend()
+            query = self.query
+        if query.isActive:
+            query.stop()
+        with self._lock:
+            if self._stopping and self._status == RUNNING and not query.isActive:
+                self._end(STOPPED)
 
     def await_end(self, seconds: float | None) -> bool:
         return self._over.wait(seconds)
 
-    # --- for whoever looks after it ---------------------------------------------------------------
+    # --- for the supervisor -----------------------------------------------------------------------
 
-    def tend(self) -> bool:
-        """Does what is to be done next; false when it has ended."""
+    @property
+    def is_over(self) -> bool:
+        return self._status != RUNNING
+
+    def look(self) -> Step | None:
         with self._lock:
             if self._status != RUNNING:
-                return False
+                return None
             self._fold()
-            if self.query.isActive:
-                return True
-            failure = self.query.exception()
+            problem = None if self.reads is None else self.reads.failure
+            if problem is not None and not self._stopping:
+                self.fail(problem)
+                return None
+            return None if self.query.isActive else self._ended()
+
+    def _ended(self) -> Step | None:
+        """What comes after a query that runs no more."""
+        failure = None if self._stopping else self.query.exception()
+        if self._stopping:
+            self._end(STOPPED)
+        elif failure is not None:
+            match self.attempts.after(failure):
+                case Verdict.AGAIN:
+                    return self._start_again
+                case Verdict.GIVE_UP:
+                    self._end(FAILED, failure)
+        elif self._phase + 1 < len(self.phases):
+            return self._go_on
+        else:
+            self._end(DONE)
+        return None
+
+    def fail(self, error: BaseException) -> None:
+        with self._lock:
+            if self._status == RUNNING:
+                with contextlib.suppress(Exception):  # the first reason is the one to tell
+                    self.query.stop()
+                self._query = Failed(self.query, error)
+                self._end(FAILED, error)
+
+    def _go_on(self) -> None:
+        with self._lock:
             if self._stopping:
-                return self._end(STOPPED)
-            if failure is not None:
-                return self._tries_again(failure) or self._end(FAILED, failure)
-            return self._continues() or self._end(DONE)
+                return
+            self._late.look(self.query)
+            self._phase, self._previous = self._phase + 1, self.query
+            self._start()
+
+    def _start_again(self) -> None:
+        with self._lock:
+            if self._stopping:
+                return
+            self.query.stop()  # whoever feeds it must have ended before another begins
+            self._start()
+
+    def _start(self) -> None:
+        """Starts the phase that it is in; one that cannot be started has failed."""
+        try:
+            following = self.phases[self._phase](self._previous)
+        except Exception as error:
+            self._query = Failed(self.query, error)
+            return
+        if following is None:
+            self._end(DONE)
+        else:
+            self._query = following
 
     def _fold(self) -> None:
         """Keeps what was counted from growing."""
@@ -127,48 +214,17 @@ class PipelineRun:
             for _, folder in self.sources:
                 fold_counts(folder)
 
-    def _tries_again(self, failure: BaseException) -> bool:
-        if self.restart is None:
-            return False
-        if self._again_at is None:
-            pause = self.attempts.pause_after(failure)
-            if pause is None:
-                return False
-            self._again_at = time.monotonic() + pause
-        if time.monotonic() >= self._again_at:
-            self._again_at = None
-            self.attempts.begin()
-            self.query.stop()  # whoever feeds it must have ended before another begins
-            self.query = self.restart()
-        return True
-
-    def _continues(self) -> bool:
+    def _end(self, status: str, failure: BaseException | None = None) -> None:
         self._late.look(self.query)
-        start, self.then = self.then, None
-        if start is None:
-            return False
-        assert not isinstance(self.query, SharedQuery), "it goes on by itself"
-        following = start(self.query)  # type: ignore[arg-type]
-        if following is None:
-            return False
-        self.query = following
-        return True
-
-    def fail(self, error: BaseException) -> None:
-        """Something went wrong while looking after it."""
-        with self._lock:
-            if self._status == RUNNING:
-                self.query = Failed(self.query, error)
-                self._end(FAILED, error)
-
-    def _end(self, status: str, failure: BaseException | None = None) -> bool:
-        self._late.look(self.query)
-        self._status = status
-        self.ended = time.monotonic()
-        if failure is not None:
-            self._write_trace(failure)
-        self._over.set()
-        return False
+        try:
+            if self.reads is not None:
+                self.reads.release(failed=failure is not None)
+        finally:
+            self._status = status
+            self.ended = time.monotonic()
+            if failure is not None:
+                self._write_trace(failure)
+            self._over.set()
 
     def _write_trace(self, failure: BaseException) -> None:
         try:
@@ -181,21 +237,3 @@ class PipelineRun:
                 file.write(f"{at} pipeline {self.name!r} failed\n{text}\n")
         except OSError:
             pass  # a full disk, maybe: the reason is told all the same
-
-
-class Failed:
-    """A query that could not go on, for a reason that it does not know itself."""
-
-    def __init__(self, query: Running, error: BaseException) -> None:
-        self.isActive = False
-        self.recentProgress = query.recentProgress
-        self._error = error
-
-    def exception(self) -> BaseException | None:
-        return self._error
-
-    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
-        return True
-
-    def stop(self) -> None:
-        pass

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,17 +21,16 @@ from narrows.physical.execution import ExecutionMode, execution_of
 from narrows.planner.catalog import Catalog
 from narrows.spark.compile.context import Context
 from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
-from narrows.spark.shared.pipeline import shared_query
-from narrows.spark.shared.query import SharedQuery
+from narrows.spark.shared.pipeline import shared_phases
+from narrows.spark.shared.reads import SharedReads
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
 from narrows.spark.streaming.failures import Attempts, Restart, reason_of
-from narrows.spark.streaming.feed import Query
 from narrows.spark.streaming.pipeline import Pace, PipelineQuery
+from narrows.spark.streaming.running import Phase
+from narrows.spark.streaming.supervisor import Supervisor
 from narrows.spark.windows.windows import windows_of
 from narrows.worker.count_files import total_counts
 from narrows.worker.counts import ReadCounts
-
-_LOOK_SECONDS = 0.05
 
 
 class Run:
@@ -42,6 +40,7 @@ class Run:
         self,
         context: Context,
         streams: SharedStreams,
+        supervisor: Supervisor,
         catalog: Catalog,
         pipelines: Sequence[str],
         *,
@@ -55,43 +54,29 @@ class Run:
         self.pipelines: list[PipelineRun] = []
         pace = Pace(once, trigger, once and close_windows)
         with disk_errors(context.state.path):
-            self._begin(
-                context, streams, catalog, pipelines, pace, start_at, ready_timeout, restart
-            )
-
-    def _begin(
-        self,
-        context: Context,
-        streams: SharedStreams,
-        catalog: Catalog,
-        pipelines: Sequence[str],
-        pace: Pace,
-        start_at: str | None,
-        ready_timeout: float,
-        restart: Restart,
-    ) -> None:
-        planned = [_planned(context, catalog, name, pace) for name in pipelines]
-        # Everything is compiled before anything starts: a problem in one starts none.
-        prepared = [(pipeline, _prepare(streams, pipeline)) for pipeline in planned]
-        try:
-            shared = [query for _, query in prepared if isinstance(query, SharedQuery)]
+            planned = [_planned(context, catalog, name, pace) for name in pipelines]
+            # Everything is compiled before anything starts: a problem in one starts none.
+            prepared = [_prepared(streams, pipeline, restart) for pipeline in planned]
+            shared = [run.reads for run in prepared if run.reads is not None]
             if shared:
                 streams.start(
                     shared,
-                    once=pace.once,
-                    trigger=pace.trigger,
+                    once=once,
+                    trigger=trigger,
                     start_at=start_at,
                     timeout=ready_timeout,
                 )
-            for pipeline, query in prepared:
-                with _spark_errors(pipeline):
-                    self.pipelines.append(_run_of(pipeline, query, restart))
-            threading.Thread(target=self._look_after, name="narrows-run", daemon=True).start()
-        except BaseException:
-            self.stop()
-            for query in (query for _, query in prepared if isinstance(query, SharedQuery)):
-                query.stop()
-            raise
+            try:
+                for pipeline, run in zip(planned, prepared, strict=True):
+                    with _spark_errors(pipeline):
+                        run.begin()
+                    self.pipelines.append(run)
+            except BaseException:
+                self.stop()
+                for reads in shared:
+                    reads.release()
+                raise
+        supervisor.add(*self.pipelines)
 
     @property
     def status(self) -> dict[str, str]:
@@ -110,6 +95,7 @@ class Run:
                 "error": pipeline.error,
                 "restarts": pipeline.attempts.restarts,
                 "last_failure": pipeline.attempts.last_failure,
+                "last_error": pipeline.last_error,
                 "late": pipeline.late_rows,
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
                 "lag": pipeline.lag(),
@@ -143,20 +129,6 @@ class Run:
             hint = f"the whole story is in {traces}"
             raise fail(Code.PIPELINE_FAILED, f"pipeline {reasons}", None, hint)
 
-    def _look_after(self) -> None:
-        """Restarts what failed, goes on with what comes next; until all have ended."""
-        pause = threading.Event()
-        going = list(self.pipelines)
-        while going:
-            for pipeline in list(going):
-                try:
-                    if not pipeline.tend():
-                        going.remove(pipeline)
-                except BaseException as error:
-                    pipeline.fail(error)
-                    going.remove(pipeline)
-            pause.wait(_LOOK_SECONDS)
-
 
 def _planned(context: Context, catalog: Catalog, name: str, pace: Pace) -> PipelineQuery:
     declared = catalog.pipeline(name)
@@ -167,15 +139,26 @@ def _planned(context: Context, catalog: Catalog, name: str, pace: Pace) -> Pipel
     return PipelineQuery(context, declared.name, declared.sinks, plan, pace)
 
 
-def _prepare(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery | Callable[[], Query]:
-    """What starts a pipeline; which way it runs is in its plan."""
+def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart) -> PipelineRun:
+    """A pipeline that is ready to begin; which way it runs is in its plan."""
     sources = [node.source for node in sources_of(pipeline.plan.logical)]
+    reads: SharedReads | None = None
+    phases: list[Phase]
     if any(source.shared for source in sources):
-        return shared_query(streams, pipeline)
-    if execution_of(pipeline.plan.physical).mode is ExecutionMode.COPY:
-        return pipeline.start_copying
-    stream = pipeline.compile()
-    return lambda: pipeline.start(stream)
+        reads, phases = shared_phases(streams, pipeline)
+    elif execution_of(pipeline.plan.physical).mode is ExecutionMode.COPY:
+        phases = [lambda previous: pipeline.start_copying(), *pipeline.closing_phases()]
+    else:
+        stream = pipeline.compile()
+        phases = [lambda previous: pipeline.start(stream), *pipeline.closing_phases()]
+    folders = pipeline.counted_in()
+    before: dict[str, ReadCounts] = {}
+    for name, folder in folders:
+        before.setdefault(name, ReadCounts()).merge(total_counts(folder))
+    trace = pipeline.context.state.failures(pipeline.name)
+    return PipelineRun(
+        pipeline.name, pipeline.plan, phases, folders, trace, Attempts(restart), before, reads
+    )
 
 
 @contextmanager
@@ -191,22 +174,6 @@ def _spark_errors(pipeline: PipelineQuery) -> Iterator[None]:
             hint="restore the state folder from a backup, or start the pipeline anew:"
             f" `narrows reset {shlex.quote(pipeline.name)}`",
         ) from error
-
-
-def _run_of(
-    pipeline: PipelineQuery, query: SharedQuery | Callable[[], Query], restart: Restart
-) -> PipelineRun:
-    folders = pipeline.counted_in()
-    before: dict[str, ReadCounts] = {}
-    for name, folder in folders:
-        before.setdefault(name, ReadCounts()).merge(total_counts(folder))
-    trace = pipeline.context.state.failures(pipeline.name)
-    if isinstance(query, SharedQuery):  # it goes on by itself
-        return PipelineRun(pipeline.name, pipeline.plan, query, folders, trace, before=before)
-    then, attempts = pipeline.closing_step(), Attempts(restart)
-    return PipelineRun(
-        pipeline.name, pipeline.plan, query(), folders, trace, then, query, attempts, before
-    )
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,6 +35,9 @@ _LOOK_SECONDS = 0.1
 
 
 class FrameIngest:
+    problem = None
+    """Spark asks its sources itself, and fails if it cannot."""
+
     def __init__(self, payloads: PayloadFrame, spec: ReadSpec, folder: Path) -> None:
         self._payloads = payloads
         self._spec = spec
@@ -48,12 +51,21 @@ class FrameIngest:
         """Held while an entry is under way, whose union must not change."""
 
     @property
-    def is_active(self) -> bool:
+    def isActive(self) -> bool:  # noqa: N802
         return self._query is not None and self._query.isActive
 
     @property
-    def failure(self) -> BaseException | None:
+    def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
+        return [] if self._query is None else self._query.recentProgress
+
+    def exception(self) -> BaseException | None:
         return None if self._query is None else self._query.exception()
+
+    @property
+    def has_goals(self) -> bool:
+        """Is something to be decoded that somebody waits for?"""
+        self._goals = [goal for goal in self._goals if goal.upto is None]
+        return bool(self._goals)
 
     def start(self, every: float | None) -> None:
         """Decodes what comes, or (None) what is there."""
@@ -70,7 +82,6 @@ class FrameIngest:
             self._query = writer.trigger(processingTime=f"{every} seconds").start()
         for goal in self._goals:
             self._await(goal, self._query, bounded=every is None)
-        self._goals = []
 
     def poll(self) -> None:
         """Takes the union of now, for those who have just registered, unless an entry is under way:
@@ -84,10 +95,9 @@ class FrameIngest:
     def add_goal(self) -> Goal:
         """What is there now: nobody can tell but Spark, which says when it has read it."""
         goal = Goal(None)
+        self._goals.append(goal)  # a query that fails takes it to the one that follows
         if self._query is not None and self._query.isActive:
             self._await(goal, self._query, bounded=False)
-        else:
-            self._goals.append(goal)
         return goal
 
     def _await(self, goal: Goal, query: StreamingQuery, *, bounded: bool) -> None:

@@ -33,6 +33,7 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.shared.log import SharedLog
 from narrows.shared.source import ENTRIES_AT_ONCE
 from narrows.spark.shared.group_member import Member
+from narrows.spark.shared.ingest import Goal
 from narrows.worker.write import Receipts, discard, publish, receipts_from_text
 
 _LOOK_SECONDS = 0.1
@@ -132,7 +133,7 @@ class Lane(threading.Thread):
         most = max(1, self._group.parallelism // 2) if self.alone else self._group.parallelism
         partitions = max(1, min(most, -(-max(sizes) // _PARTITION_BYTES)))
         if partitions not in self._frames:
-            results = [member.result(partitions) for member in due]
+            results = [member.frame(partitions) for member in due]
             self._frames[partitions] = reduce(DataFrame.unionAll, results)
         # Selecting makes a query of its own: `current_timestamp()` is that of this job.
         return self._frames[partitions].select("*")
@@ -170,7 +171,10 @@ class Group:
         log: SharedLog,
         advance: Callable[[dict[str, int]], None],
         parallelism: int,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_end` is called whenever a member has come to its end."""
+        self._on_end = on_end
         self.spark = spark
         self.parallelism = parallelism
         self.log = log
@@ -178,6 +182,13 @@ class Group:
         self.lock = threading.RLock()
         self._common: Lane | None = None
         self._lanes: list[Lane] = []
+
+    def start(self, member: Member, goal: Goal | None) -> MemberQuery:
+        """Has a member run, from its position on: up to the goal, if there is one."""
+        member.goal = goal
+        member.begin()
+        self.add(member)
+        return MemberQuery(self, member)
 
     def add(self, member: Member) -> None:
         with self.lock:
@@ -221,9 +232,10 @@ class Group:
     def keep(self, lane: Lane) -> bool:
         """Is there anything left to do for a lane? Called between its jobs."""
         with self.lock:
-            for member in [m for m in lane.members.values() if m.leaving]:
+            for member in [m for m in lane.members.values() if m.is_done]:
                 del lane.members[member.name]
                 member.gone.set()
+                self._on_end()
             if lane.members:
                 return True
             self._lanes.remove(lane)
@@ -234,8 +246,9 @@ class Group:
     def fail(self, lane: Lane, member: Member, error: BaseException) -> None:
         with self.lock:
             lane.members.pop(member.name, None)
+            member.failure = error
             member.gone.set()
-        member.on_failure(member, error)
+        self._on_end()
 
     def part(self, lane: Lane, members: Sequence[Member]) -> None:
         """Gives each of these members a lane of its own."""
@@ -267,6 +280,26 @@ class Group:
         lane = Lane(self, members, alone=alone)
         self._lanes.append(lane)
         return lane
+
+
+class MemberQuery:
+    """A member that runs; to whoever looks, like a streaming query of Spark."""
+
+    recentProgress = ()  # noqa: N815
+
+    def __init__(self, group: Group, member: Member) -> None:
+        self._group = group
+        self._member = member
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return not self._member.gone.is_set()
+
+    def exception(self) -> BaseException | None:
+        return self._member.failure
+
+    def stop(self) -> None:
+        self._group.remove(self._member)
 
 
 def _is_slow(name: str, seconds: dict[str, float]) -> bool:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
 from narrows.spark.read.shipped import shipped_schema
+from narrows.spark.shared.ingest import Goal
 from narrows.worker.carried import Carried
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
@@ -37,11 +38,30 @@ class Member:
     pipeline's task file names."""
     tasks: Path
     position: int = -1
-    on_failure: Callable[[Member, BaseException], None] = lambda member, error: None
+    goal: Goal | None = None
+    """What it reads, and no more; None: whatever comes."""
 
     def __post_init__(self) -> None:
+        self._frames: dict[int, DataFrame] = {}
+        self.begin()
+
+    def frame(self, partitions: int) -> DataFrame:
+        """Its result, which is analyzed once: whoever is given a lane of its own, because somebody
+        has failed, is to show soon whether it is to blame."""
+        if partitions not in self._frames:
+            self._frames[partitions] = self.result(partitions)
+        return self._frames[partitions]
+
+    def begin(self) -> None:
+        """Begins where it was; again, if it has failed."""
         self.leaving = False
+        self.failure: BaseException | None = None
         self.gone = threading.Event()
+
+    @property
+    def is_done(self) -> bool:
+        upto = None if self.goal is None else self.goal.upto
+        return self.leaving or (upto is not None and self.position >= upto)
 
     def plan_task(self, upto: int) -> None:
         """Says what the next job reads."""

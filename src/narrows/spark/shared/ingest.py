@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +20,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from narrows.connectors.base import Available, Share, SourceConnector, find_connector
-from narrows.connectors.entry_log import EntryLog
+from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import ConsumerRegistry
+from narrows.spark.streaming.patience import Patience
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
 
@@ -44,8 +45,19 @@ class Goal:
 class Ingest:
     """Decodes as long as somebody wants more."""
 
-    def __init__(self, spark: SparkSession, spec: ReadSpec, folder: Path) -> None:
+    recentProgress = ()  # noqa: N815 (no query of Spark's)
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        spec: ReadSpec,
+        folder: Path,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_end` is called when it has come to its end."""
         assert spec.entry_log is not None
+        self._on_end = on_end
+        self._patience = Patience(spec.source)
         self._spark = spark
         self._spec = spec
         self._static = Carried((spec, str(folder)))
@@ -58,20 +70,33 @@ class Ingest:
         self._stopped = threading.Event()
         self._tag = f"narrows-ingest-{uuid.uuid4().hex}"
         self._thread: threading.Thread | None = None
-        self.failure: BaseException | None = None
+        self._failure: BaseException | None = None
 
     # --- for the stream ---------------------------------------------------------------------------
 
     @property
-    def is_active(self) -> bool:
+    def isActive(self) -> bool:  # noqa: N802
         return self._thread is not None and self._thread.is_alive()
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    @property
+    def problem(self) -> str | None:
+        """Why its source cannot be asked at the moment; None if it can."""
+        return self._patience.problem
+
+    @property
+    def has_goals(self) -> bool:
+        """Is something to be decoded that somebody waits for?"""
+        return bool(self._goals)
 
     def start(self, every: float | None) -> None:
         """Decodes what comes, looking every so many seconds; None: only what goals ask for."""
         if self._log.last() < self._shared.last():
             raise self._log.is_behind(self._shared.last())
         self._every = every
-        self.failure = None
+        self._failure = None
         self._stopped.clear()
         self._thread = threading.Thread(
             target=self._run, name=f"ingest of {self._spec.source}", daemon=True
@@ -108,7 +133,7 @@ class Ingest:
                 began = time.monotonic()
                 # Also when there is nothing to read: whoever has just registered waits for this.
                 self._registry.apply()
-                number = self._next()
+                number = self._patience.ask(self._next)
                 if number is not None:
                     self._decode(number)
                 elif self._every is None and not self._goals:
@@ -117,12 +142,17 @@ class Ingest:
                     self._stopped.wait(self._pause(began))
         except BaseException as error:
             if not self._stopped.is_set():
-                self.failure = error
+                self._failure = error
+        finally:
+            self._on_end()
 
     def _tell_again(self) -> None:
         """What an ingest before this one published and may not have come to tell the source."""
         if self._shared.last() != EMPTY:
-            self._source.committed(self._log.entry(self._shared.last()))
+            self._tell(self._log.entry(self._shared.last()))
+
+    def _tell(self, entry: Entry) -> None:
+        self._patience.tell(lambda: self._source.committed(entry))
 
     def _pause(self, began: float) -> float:
         left = (self._every or 0.0) - (time.monotonic() - began)
@@ -164,4 +194,4 @@ class Ingest:
         if self._stopped.is_set():
             return  # somebody may have taken over: the segments are swept
         self._shared.publish(entry_of(union, [row[_MESSAGE] for row in rows]))
-        self._source.committed(entry)
+        self._tell(entry)

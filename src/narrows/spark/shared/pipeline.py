@@ -13,15 +13,19 @@ from narrows.physical.execution import ExecutionMode, execution_of, rows_of
 from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.shared.group_member import Member, copied, member_source, written
-from narrows.spark.shared.query import Reads, SharedQuery
+from narrows.spark.shared.reads import Reads, SharedReads
 from narrows.spark.shared.streams import SharedStreams
 from narrows.spark.streaming.pipeline import PipelineQuery
+from narrows.spark.streaming.running import Phase
 from narrows.spark.write.sink_frame import copied_from, sink_frame
 from narrows.worker.read_spec import ReadSpec
 
 
-def shared_query(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery:
-    """The pipeline, compiled and ready to be started."""
+def shared_phases(
+    streams: SharedStreams, pipeline: PipelineQuery
+) -> tuple[SharedReads, list[Phase]]:
+    """The pipeline, compiled and ready to be started: what it reads, and what runs one after the
+    other."""
     # A pipeline may read a stream twice, to join it with itself: then it is two consumers.
     nodes = topological(pipeline.plan.physical)
     shared = [node for node in nodes if isinstance(node, DecodedSource) and node.source.shared]
@@ -37,15 +41,11 @@ def shared_query(streams: SharedStreams, pipeline: PipelineQuery) -> SharedQuery
     pipeline = replace(pipeline, place_shared=place)
     if execution_of(pipeline.plan.physical).mode is ExecutionMode.GROUPED:
         (read,) = reads.values()
-        return SharedQuery(streams, pipeline.name, [read], member=_member(pipeline, read))
-    stream = pipeline.compile()
-    return SharedQuery(
-        streams,
-        pipeline.name,
-        list(reads.values()),
-        start=lambda: pipeline.start(stream),
-        then=pipeline.closing_step(),
-    )
+        joins = SharedReads(pipeline.name, [read], _member(pipeline, read))
+        return joins, [lambda previous: joins.join_group()]
+    stream, alone = pipeline.compile(), SharedReads(pipeline.name, list(reads.values()))
+    waits: list[Phase] = [lambda previous: alone.await_decoded()] if pipeline.pace.once else []
+    return alone, [*waits, lambda previous: pipeline.start(stream), *pipeline.closing_phases()]
 
 
 def _member(pipeline: PipelineQuery, read: Reads) -> Member:
@@ -71,5 +71,6 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
         rows = compile_plan(rows_of(pipeline.plan.physical), context.spark, open_member)
         return written(sink_frame(pipeline.plan, rows), name, write, tasks)
 
-    computed(1)  # what Spark will not take is said before anything starts
-    return Member(name, write, computed, tasks)
+    member = Member(name, write, computed, tasks)
+    member.frame(1)  # what Spark will not take is said before anything starts
+    return member

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from dataclasses import replace
 from typing import Any
@@ -20,30 +21,38 @@ from narrows.spark.compile.context import Context
 from narrows.spark.shared.frame_ingest import FrameIngest
 from narrows.spark.shared.group import Group
 from narrows.spark.shared.ingest import Goal, Ingest
-from narrows.spark.streaming.failures import Attempts
+from narrows.spark.streaming.failures import Attempts, Verdict
+from narrows.spark.streaming.supervisor import Step, Supervisor
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
 
 
 class SharedStream:
-    """One stream. Its methods are called under the lock of `SharedStreams`."""
+    """One stream. Whoever starts and stops pipelines does so in threads of their own; so what
+    changes is changed under a lock, for which the supervisor does not wait."""
 
-    def __init__(self, context: Context, source: Source) -> None:
+    def __init__(self, context: Context, source: Source, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._lock = threading.RLock()
         self._context = context
         self.source = source
         self.folder = context.state.shared(source.name).absolute()
         self.registry = ConsumerRegistry(self.folder)
         self.log = SharedLog(self.folder)
         self.group = Group(
-            context.spark, self.log, self.registry.advance, parallelism=context.parallelism
+            context.spark,
+            self.log,
+            self.registry.advance,
+            parallelism=context.parallelism,
+            on_end=supervisor.wake,
         )
         self.consumers: dict[str, bool] = {}
         """Those of this process, and whether each wants only what is there now."""
         self.trigger = "1 second"
         self._ingest = self._make_ingest()
         self._attempts = Attempts()
-        self._again_at: float | None = None
-        """When the ingest, which has failed, is started again."""
+        self.failure: BaseException | None = None
+        """Why the ingest has failed, for good."""
         self._renewed = time.monotonic()
         self._kept = EMPTY
 
@@ -53,15 +62,19 @@ class SharedStream:
         self, demands: dict[str, Demand], *, once: bool, trigger: str, start_at: str | None
     ) -> dict[str, Registered]:
         """Registers consumers and sees to it that the ingest runs."""
-        if not self._ingest.is_active:
-            self.registry.begin(_definition(self.source))
-            self.log.sweep()
-        start_at = start_at or str(self.source.options.get("start_at", "latest"))
-        found = self.registry.register(demands, start_at)
-        self.consumers |= dict.fromkeys(demands, once)
-        self.trigger = trigger
-        if not self._ingest.is_active:
-            self._start_ingest(once=once)
+        with self._lock:
+            if not self._ingest.isActive:
+                self.registry.begin(_definition(self.source))
+                self.log.sweep()
+            if not self.consumers:
+                self._attempts, self.failure = Attempts(), None
+            start_at = start_at or str(self.source.options.get("start_at", "latest"))
+            found = self.registry.register(demands, start_at)
+            self.consumers |= dict.fromkeys(demands, once)
+            self.trigger = trigger
+            if not self._ingest.isActive:
+                self._start_ingest()
+        self._supervisor.add(self)
         return found
 
     def add_goal(self) -> Goal:
@@ -89,15 +102,15 @@ class SharedStream:
 
     def unregister(self, *names: str, failed: bool = False) -> None:
         """Takes consumers out; after the last one the ingest stops."""
-        if failed:
-            self.registry.abandon(*names)
-        else:
-            self.registry.unregister(*names)
-        for name in names:
-            self.consumers.pop(name, None)
-        if not self.consumers:
-            self.stop_ingest()
-            self.registry.retain()
+        with self._lock:
+            mine = [name for name in names if self.consumers.pop(name, None) is not None]
+            if failed:
+                self.registry.abandon(*mine)
+            else:
+                self.registry.unregister(*mine)
+            if mine and not self.consumers:
+                self._ingest.stop()
+                self.registry.retain()
 
     def covers(self, demand: Demand) -> bool:
         """Is what is decoded enough for this?"""
@@ -106,42 +119,32 @@ class SharedStream:
     # --- the ingest -------------------------------------------------------------------------------
 
     @property
-    def failure(self) -> str | None:
-        """Why the ingest failed, if it did."""
-        failure = self._ingest.failure
-        if failure is None or self._again_at is not None:
-            return None
-        pause = self._attempts.pause_after(failure)
-        if pause is None:
-            return str(failure)
-        self._again_at = time.monotonic() + pause
-        return None
+    def problem(self) -> str | None:
+        """Why its source cannot be asked at the moment; None if it can."""
+        return self._ingest.problem
 
-    def ensure_ingest(self) -> None:
-        """Starts the ingest again, should it have come to its end."""
-        self._ingest.poll()
-        if self._ingest.is_active or self.failure is not None:
-            return
-        if self._again_at is not None:
-            if time.monotonic() < self._again_at:
-                return
-            self._again_at = None
-            self._attempts.begin()
-        self._start_ingest(once=all(self.consumers.values()))
+    @property
+    def last_error(self) -> str | None:
+        """The same; else why the ingest had to be started again."""
+        return self.problem or self._attempts.last_failure
 
-    def _start_ingest(self, *, once: bool) -> None:
-        every = (parse_duration(self.trigger) or 0) / 1_000
-        self._ingest.start(None if once else every)
+    def _start_ingest(self) -> None:
+        with self._lock:
+            if self.consumers:
+                every = (parse_duration(self.trigger) or 0) / 1_000
+                self._ingest.start(None if self._ends else every)
 
-    def stop_ingest(self) -> None:
-        self._ingest.stop()
+    @property
+    def _ends(self) -> bool:
+        """Does everybody want only what is there now?"""
+        return all(self.consumers.values())
 
     def _make_ingest(self) -> Ingest | FrameIngest:
         context, spec = self._context, self._read_spec()
         if self.source.comes_as_frame:
             frame = context.frames[self.source.name.casefold()]
             return FrameIngest(frame, spec, self.folder)
-        return Ingest(context.spark, spec, self.folder)
+        return Ingest(context.spark, spec, self.folder, on_end=self._supervisor.wake)
 
     def _read_spec(self) -> ReadSpec:
         source = self.source
@@ -163,18 +166,41 @@ class SharedStream:
         column = self.source.eventtime
         return None if column is None else EventTime(column, -1, self.source.eventtime_unit)
 
-    # --- from time to time ------------------------------------------------------------------------
+    # --- for the supervisor -----------------------------------------------------------------------
 
-    def tend(self) -> None:
-        """What must be done now and then while there are consumers."""
+    @property
+    def is_over(self) -> bool:
+        return not self.consumers
+
+    def look(self) -> Step | None:
+        if not self._lock.acquire(blocking=False):
+            return None  # somebody is starting it or stopping it
+        try:
+            return self._look() if self.consumers and self.failure is None else None
+        finally:
+            self._lock.release()
+
+    def fail(self, error: BaseException) -> None:
+        """Whoever reads it sees that it has failed, and fails as well."""
+        self.failure = self.failure or error
+
+    def _look(self) -> Step | None:
         self.group.watch()
         now = time.monotonic()
         if now - self._renewed > LEASE_SECONDS / 4:
             self.registry.renew(*self.consumers)
             self._renewed = now
-        if not all(self.consumers.values()):
-            self.ensure_ingest()  # it may have been for those who wanted only what was there
         self._retain()
+        if self._ingest.isActive:
+            self._ingest.poll()
+            return None
+        failure = self._ingest.exception()
+        verdict = Verdict.AGAIN if failure is None else self._attempts.after(failure)
+        if failure is not None and verdict is Verdict.GIVE_UP:
+            self.fail(failure)
+        # It may have come to its end, having been for those who wanted only what was there.
+        wanted = failure is not None or self._ingest.has_goals or not self._ends
+        return self._start_ingest if wanted and verdict is Verdict.AGAIN else None
 
     def _retain(self) -> None:
         numbers = self.log.numbers()

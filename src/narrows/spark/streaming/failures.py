@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from typing import Literal
+
+from narrows.errors import Code
 
 _TRANSIENT = (
     "failed to connect back",
@@ -13,6 +17,7 @@ _TRANSIENT = (
     "Python worker exited unexpectedly (crashed)",
     "Connection reset by peer",
     "ExecutorLostFailure",
+    f"error[{Code.SOURCE_UNAVAILABLE}]",
 )
 """What a busy machine, or a lost executor, makes of tasks that have nothing wrong with them. Spark
 waits ten seconds for a Python process to report, for example, and no setting changes that."""
@@ -32,41 +37,70 @@ Restart = Literal["never", "transient", "always"]
 
 def is_transient(failure: object) -> bool:
     """Has it failed for reasons that will probably have passed the next time?"""
+    if isinstance(failure, (ConnectionError, TimeoutError)):
+        return True
     return failure is not None and any(text in str(failure) for text in _TRANSIENT)
+
+
+class Verdict(Enum):
+    """What is to be done about something that has failed."""
+
+    AGAIN = "start it again, now"
+    WAIT = "not yet"
+    GIVE_UP = "never again"
 
 
 @dataclass
 class Attempts:
-    """How often something is tried again, and how long one waits in between."""
+    """How often something is tried again, and how long one waits in between: the one policy for
+    everything that runs.
+
+    Whoever looks after it asks `after(failure)` with every look, and does what it says.
+    """
 
     restart: Restart = "transient"
-    most: int = 4
-    """So often it is started again, one failure after the other."""
+    most: int | None = 4
+    """So often it is started again, one failure after the other; None: for ever."""
     first_pause: float = 0.5
     longest_pause: float = 60.0
     enough: float = 300.0
     """Seconds after which it counts as running well: the next failure is a new one."""
+    clock: Callable[[], float] = time.monotonic
 
     restarts: int = 0
     last_failure: str | None = None
     _in_a_row: int = 0
-    _began: float = field(default_factory=time.monotonic)
+    _began: float | None = None
+    _again_at: float | None = None
+    """When the pause is over that the last failure has brought."""
 
-    def pause_after(self, failure: BaseException) -> float | None:
-        """How long to wait before the next attempt; None if there is to be none."""
-        if time.monotonic() - self._began > self.enough:
+    def after(self, failure: BaseException) -> Verdict:
+        """What to do about a failure; `AGAIN` is said once, and is another attempt."""
+        if self._again_at is None:
+            pause = self._pause_after(failure)
+            if pause is None:
+                return Verdict.GIVE_UP
+            self._again_at = self.clock() + pause
+        if self.clock() < self._again_at:
+            return Verdict.WAIT
+        self._again_at, self._began = None, self.clock()
+        self.restarts += 1
+        self._in_a_row += 1
+        return Verdict.AGAIN
+
+    def succeeded(self) -> None:
+        """It has done what it should: the next failure is a new one."""
+        self._in_a_row, self._again_at = 0, None
+
+    def _pause_after(self, failure: BaseException) -> float | None:
+        if self._began is not None and self.clock() - self._began > self.enough:
             self._in_a_row = 0
         wanted = self.restart == "always" or (self.restart == "transient" and is_transient(failure))
         self.last_failure = reason_of(failure)
-        if not wanted or self._in_a_row >= self.most:
+        if not wanted or (self.most is not None and self._in_a_row >= self.most):
             return None
-        return min(self.longest_pause, self.first_pause * float(2**self._in_a_row))
-
-    def begin(self) -> None:
-        """Another attempt begins."""
-        self.restarts += 1
-        self._in_a_row += 1
-        self._began = time.monotonic()
+        doublings = min(self._in_a_row, 30)  # a float ends somewhere
+        return min(self.longest_pause, self.first_pause * float(2**doublings))
 
 
 def reason_of(failure: BaseException | str) -> str:

@@ -8,10 +8,13 @@ ahead of it: what comes meanwhile is read together.
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -27,11 +30,15 @@ from narrows.spark.streaming.checkpoint import (
     relocate,
 )
 from narrows.spark.streaming.markers import Markers
+from narrows.spark.streaming.patience import Patience
 from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
 
 _LOOKS_AGAIN = 50
 """Milliseconds between two looks for something new, at least."""
+
+_KNOWS_ITS_LAG_FOR = 5.0
+"""Seconds after which a source is asked again that need not be, for the query is busy."""
 
 _FORGETS_EVERY = 50
 """Entries after which Spark's log of markers is shortened."""
@@ -56,6 +63,12 @@ class Feed:
         self._told = EMPTY
         """The entry up to which the source knows that all is published. A run before this one may
         have ended before it could tell, so it is told again."""
+        self._patience = Patience(spec.source)
+        self._available: Available | None = None
+        """What the source had when it was last asked."""
+        self._asked = 0.0
+        self._owed: int | None = None
+        """An entry that was taken, and whose marker is still to be given."""
         self._taking = threading.Lock()
         """Whoever feeds the query takes; whoever looks at its progress asks what is left to take.
         Neither source nor log can be asked while somebody takes."""
@@ -66,7 +79,7 @@ class Feed:
 
     def take_all(self, *, ends: bool = False) -> None:
         """Gives markers to everything that is there; `ends` if that is all there will ever be."""
-        available = self._source.available()
+        available = self._look()
         while self._admit(available):
             pass
         self._markers.set_end(is_last=ends)
@@ -75,7 +88,14 @@ class Feed:
         """Gives a marker to what is new, unless one waits behind the one that is being read."""
         committed = self.settle()
         if self._markers.last <= committed + 1:
-            self._admit(self._source.available())
+            self._patience.ask(lambda: self._admit(self._look()))
+        elif time.monotonic() - self._asked > _KNOWS_ITS_LAG_FOR:
+            self._patience.ask(self._look)
+
+    @property
+    def problem(self) -> str | None:
+        """Why its source cannot be asked at the moment; None if it can."""
+        return self._patience.problem
 
     def settle(self) -> int:
         """Forgets what is published, and tells the source; the entry up to which that is."""
@@ -85,7 +105,8 @@ class Feed:
         self._markers.forget(committed)
         if committed > self._told:
             with self._taking:
-                self._source.committed(self._log.entry(committed))
+                entry = self._log.entry(committed)
+                self._patience.tell(lambda: self._source.committed(entry))
             self._told = committed
         if committed - self._forgotten >= _FORGETS_EVERY:
             self._forget_taken(committed)
@@ -96,9 +117,12 @@ class Feed:
         self._forgotten = committed
 
     def lag(self) -> Lag:
-        available = self._source.available()
+        """How far behind it was when the source was last asked, less what was taken since: whoever
+        looks at progress asks no source, which may be far away or have a million files."""
         with self._taking:
-            return self._source.lag(self._log, available)
+            if self._asked == 0.0:
+                return Lag()
+            return self._source.lag(self._log, self._available)
 
     def check(self, batch: int) -> None:
         """Stops a batch that would pass over entries, before it reads anything."""
@@ -153,11 +177,20 @@ class Feed:
     def _admit(self, available: Available) -> bool:
         """Takes as much as one micro-batch may have; false when nothing is new."""
         with self._taking:
-            entry = self._source.admit(self._log, available)
-            if entry is None:
-                return False
-            self._give(self._log.append(entry))
+            if self._owed is None:
+                entry = self._source.admit(self._log, available)
+                if entry is None:
+                    return False
+                self._owed = self._log.append(entry)
+            self._give(self._owed)
+            self._owed = None
             return True
+
+    def _look(self) -> Available:
+        available = self._source.available()
+        with self._taking:
+            self._available, self._asked = available, time.monotonic()
+        return available
 
     def _give(self, number: int) -> None:
         forget_entry(self._spec.statistics, number)  # it may be for other tasks than before
@@ -200,10 +233,6 @@ class FedQuery:
         return self._query.isActive or self._thread.is_alive()  # until the sources know of the end
 
     @property
-    def lastProgress(self) -> StreamingQueryProgress | None:  # noqa: N802
-        return self._query.lastProgress
-
-    @property
     def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
         return self._query.recentProgress
 
@@ -212,12 +241,6 @@ class FedQuery:
         if failure is not None and self._raised:
             failure = self._raised[-1]
         return self._failure or failure
-
-    def awaitTermination(self, timeout: int | None = None) -> bool | None:  # noqa: N802
-        ended = self._query.awaitTermination(timeout)
-        if ended is not False:
-            self._thread.join()
-        return ended
 
     def stop(self) -> None:
         self._stopped.set()
@@ -231,7 +254,7 @@ class FedQuery:
             while self._query.isActive and not self._stopped.is_set():
                 for feed in self.feeds:
                     feed.settle() if self._bounded else feed.keep_ahead()
-                self._stopped.wait(self._every)
+                self._await_end(self._every)
             for feed in self.feeds:
                 feed.settle()
         except BaseException as error:
@@ -240,5 +263,7 @@ class FedQuery:
                 self._failure = next(gone, error)
                 self._query.stop()
 
-
-Query = StreamingQuery | FedQuery
+    def _await_end(self, seconds: float) -> None:
+        """Waits so long, but not when the query has ended."""
+        with contextlib.suppress(StreamingQueryException):  # `exception` tells of it
+            self._query.awaitTermination(seconds)  # type: ignore[arg-type]

@@ -25,8 +25,9 @@ from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.read.reader import read_spec
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
-from narrows.spark.streaming.feed import FedQuery, Feed, Query
+from narrows.spark.streaming.feed import FedQuery, Feed
 from narrows.spark.streaming.query_settings import query_settings
+from narrows.spark.streaming.running import Phase, Running
 from narrows.spark.windows.clock import say_end
 from narrows.spark.windows.closing import ClosedMark, closing_run, run_time
 from narrows.spark.windows.event_time import RunTime
@@ -101,12 +102,12 @@ class PipelineQuery:
             )
         return stream
 
-    def start(self, stream: Streamed) -> Query:
+    def start(self, stream: Streamed) -> FedQuery:
         check_checkpoint(self.checkpoint)
         feeds = [Feed(read, self.checkpoint) for read in self._fed()]
         return self._start(stream, feeds, self.pace)
 
-    def start_copying(self) -> Query:
+    def start_copying(self) -> FedQuery:
         """Starts a pipeline that computes nothing: its readers write."""
         plain = copied_from(self.plan)
         assert plain is not None, "the plan says so"
@@ -116,15 +117,16 @@ class PipelineQuery:
         told = copy_stream(self.context.spark, read, self.write)
         return self._begin(self._publishing(told, feeds), feeds, self.pace)
 
-    def closing_step(self) -> Callable[[Query], Query | None] | None:
-        """What a bounded run does at the end of its input; None when it has no windows."""
+    def closing_phases(self) -> list[Phase]:
+        """What a bounded run does at the end of its input; nothing when it has no windows."""
         root = rows_of(self.plan.physical)
         if not self.pace.closes or not windows_of(root):
-            return None
+            return []
         clock = self.context.state.clock(self.name)
         mark = ClosedMark(self.context.state.closed_mark(self.name), self.checkpoint)
 
-        def close(ended: Query) -> Query | None:
+        def close(ended: Running | None) -> Running | None:
+            assert ended is not None, "it comes last"
             nothing_came = not any(report["numInputRows"] for report in ended.recentProgress)
             closed = mark.holds or last_commit(self.checkpoint) is None
             if closed if nothing_came else self._knows_its_end:
@@ -136,7 +138,7 @@ class PipelineQuery:
             say_end(clock, last.closes)
             return self._start(self._streamed(last), (), Pace(once=True))
 
-        return close
+        return [close]
 
     # --- how --------------------------------------------------------------------------------------
 
@@ -184,7 +186,7 @@ class PipelineQuery:
         streams = [node.source for node in nodes if not node.source.bounded]
         return len(streams) == 1 and streams[0].is_fed
 
-    def _start(self, stream: Streamed, feeds: Sequence[Feed], pace: Pace) -> Query:
+    def _start(self, stream: Streamed, feeds: Sequence[Feed], pace: Pace) -> FedQuery:
         finish = stream.finish
         if finish is None:
             told = written_by_tasks(sink_frame(self.plan, stream.frame), self.write)
@@ -220,7 +222,7 @@ class PipelineQuery:
 
         return rows.writeStream.foreachBatch(publish).outputMode(mode)
 
-    def _begin(self, writer: DataStreamWriter, feeds: Sequence[Feed], pace: Pace) -> Query:
+    def _begin(self, writer: DataStreamWriter, feeds: Sequence[Feed], pace: Pace) -> FedQuery:
         checkpoint = str(self.checkpoint.absolute())
         relocate(self.checkpoint, self.context.state.clock(self.name), parts=2)
         writer = writer.queryName(file_name(self.name)).option("checkpointLocation", checkpoint)

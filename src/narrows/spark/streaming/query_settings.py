@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,8 @@ _LOG_IS_KEPT_FOR = "spark.sql.streaming.fileSource.log.cleanupDelay"
 default of ten minutes is for stores that do not show at once what was written."""
 
 LOG_IS_KEPT_FOR = "10s"
+_STARTING = threading.Lock()
+"""The settings are the session's: one query at a time is started, whichever thread does it."""
 _BATCHES_WITHOUT_ROWS = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 
@@ -35,11 +38,12 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
     }
     if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
         wanted[_PROVIDER] = _ROCKSDB
-    before = {key: str(spark.conf.get(key)) for key in wanted}
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
+    with _STARTING:
+        before = {key: str(spark.conf.get(key)) for key in wanted}
+        for key, value in wanted.items():
             spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            for key, value in before.items():
+                spark.conf.set(key, value)
