@@ -12,10 +12,10 @@ read; then the position moves. After a crash in between the job runs again, from
 entry, and replaces what it published.
 
 **Isolation.** A lane is a thread that runs the jobs of its members. All begin in the common lane.
-If the job of a lane fails, or takes far longer than it should, its members are given lanes of their
-own: there, one that fails has failed, and one that is slow keeps only itself waiting. A member
-whose share of a job takes much longer than that of the others is moved out as well. Who keeps up
-goes back to the common lane.
+If the job of a lane fails, or takes far longer than it should, those of its members whose tasks had
+begun and not ended (else all) are given lanes of their own: there, one that fails has failed, and
+one that is slow keeps only itself waiting. A member whose share of a job takes much longer than
+that of the others is moved out as well. Who keeps up goes back to the common lane.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ class Lane(threading.Thread):
         self._frames: dict[int, DataFrame] = {}
         """The job for these members, by the number of partitions that each of them has."""
         self._framed: tuple[str, ...] = ()
+        self._partitions = 1
+        """Those of each member, in the job that runs."""
+        self._interrupted = False
         self._pause = threading.Event()
 
     def run(self) -> None:
@@ -83,9 +86,10 @@ class Lane(threading.Thread):
         for member in self.members.values():
             with contextlib.suppress(FileNotFoundError):
                 executions.add(member.execution.read_text("utf-8"))
+        self._interrupted = bool(executions)
         for execution in executions:
             self._spark.interruptOperation(execution)
-        return bool(executions)
+        return self._interrupted
 
     def _due(self) -> list[Member]:
         last = self._group.log.last()
@@ -132,6 +136,7 @@ class Lane(threading.Thread):
         # Whoever is alone may have half of the cores, not all of them: it may be slow.
         most = max(1, self._group.parallelism // 2) if self.alone else self._group.parallelism
         partitions = max(1, min(most, -(-max(sizes) // _PARTITION_BYTES)))
+        self._partitions = partitions
         if partitions not in self._frames:
             results = [member.frame(partitions) for member in due]
             self._frames[partitions] = reduce(DataFrame.unionAll, results)
@@ -153,13 +158,16 @@ class Lane(threading.Thread):
         return True
 
     def _failed(self, due: Sequence[Member], error: Exception) -> None:
-        if self.alone:
+        interrupted, self._interrupted = self._interrupted, False
+        if self.alone or (len(due) == 1 and not interrupted):
             for member in due:
                 if not member.leaving:
                     self._group.fail(self, member, error)
             return
-        # One of them is to blame, and each will show by itself whether it is that one.
-        self._group.part(self, due)
+        # One of them is to blame, most likely one whose tasks had begun and not ended; each of them
+        # will show by itself whether it is that one. The others go on together.
+        suspects = [member for member in due if member.is_under_way(self._partitions)]
+        self._group.part(self, suspects or due)
 
 
 class Group:

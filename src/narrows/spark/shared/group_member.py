@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 import uuid
@@ -23,6 +24,7 @@ from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import receipts_to_text, write_task
 
 EXECUTION = ".execution"
+_WRITTEN = ".written"
 Batches = Iterator[pa.RecordBatch]
 _RESULT = "member STRING, written STRING, seconds DOUBLE"
 
@@ -66,9 +68,22 @@ class Member:
     def plan_task(self, upto: int) -> None:
         """Says what the next job reads."""
         self.execution.unlink(missing_ok=True)
+        self._written.mkdir(exist_ok=True)
+        for mark in self._written.iterdir():
+            mark.unlink(missing_ok=True)
         replacing = self.tasks.with_suffix(".new")
         replacing.write_text(json.dumps({"after": self.position, "upto": upto}), "utf-8")
         replacing.replace(self.tasks)
+
+    def is_under_way(self, partitions: int) -> bool:
+        """Have its tasks begun, and not all come to their end? Then it may be the one to blame for
+        the end of a job."""
+        return self.execution.exists() and len(os.listdir(self._written)) < partitions
+
+    @property
+    def _written(self) -> Path:
+        """Where its tasks leave word when they have written."""
+        return self.tasks.with_suffix(_WRITTEN)
 
     @property
     def execution(self) -> Path:
@@ -138,6 +153,7 @@ def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path) -> Batches:
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     receipts = write_task(spec, rows, entry["after"] + 1, task)
+    (tasks.with_suffix(_WRITTEN) / str(task)).touch()
     columns = [[name], [receipts_to_text(receipts)], [time.perf_counter() - started]]
     arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
     yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
