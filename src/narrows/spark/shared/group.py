@@ -32,7 +32,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.log import SharedLog
 from narrows.shared.source import ENTRIES_AT_ONCE
-from narrows.spark.shared.group_member import Member
+from narrows.spark.shared.group_member import Member, MemberQuery
 from narrows.spark.shared.ingest import Goal
 from narrows.worker.write import Receipts, discard, publish, receipts_from_text
 
@@ -196,7 +196,7 @@ class Group:
         member.goal = goal
         member.begin()
         self.add(member)
-        return MemberQuery(self, member)
+        return MemberQuery(member, self.remove)
 
     def add(self, member: Member) -> None:
         with self.lock:
@@ -288,26 +288,6 @@ class Group:
         lane = Lane(self, members, alone=alone)
         self._lanes.append(lane)
         return lane
-
-
-class MemberQuery:
-    """A member that runs; to whoever looks, like a streaming query of Spark."""
-
-    recentProgress = ()  # noqa: N815
-
-    def __init__(self, group: Group, member: Member) -> None:
-        self._group = group
-        self._member = member
-
-    @property
-    def isActive(self) -> bool:  # noqa: N802
-        return not self._member.gone.is_set()
-
-    def exception(self) -> BaseException | None:
-        return self._member.failure
-
-    def stop(self) -> None:
-        self._group.remove(self._member)
 
 
 def _is_slow(name: str, seconds: dict[str, float]) -> bool:

@@ -91,6 +91,26 @@ class Member:
         return self.tasks.with_suffix(EXECUTION)
 
 
+class MemberQuery:
+    """A member that runs; to whoever looks, like a streaming query of Spark."""
+
+    recentProgress = ()  # noqa: N815
+
+    def __init__(self, member: Member, remove: Callable[[Member], None]) -> None:
+        self._member = member
+        self._remove = remove
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return not self._member.gone.is_set()
+
+    def exception(self) -> BaseException | None:
+        return self._member.failure
+
+    def stop(self) -> None:
+        self._remove(self._member)
+
+
 def member_source(spark: SparkSession, spec: ReadSpec, tasks: Path, partitions: int) -> DataFrame:
     """The rows of the entries that the task file names when the frame is run."""
     carried = Carried(spec)
