@@ -211,7 +211,9 @@ class Scope:
             known = [r.name for r in self.relations if r.name]
             hint = did_you_mean(names[0].text, [*known, *self._column_names()])
             if names[1].text.upper() == "FROM":
-                hint = f"`FROM` is read as a field of `{names[0].text}`: a name is missing before it"
+                hint = (
+                    f"`FROM` is read as a field of `{names[0].text}`: a name is missing before it"
+                )
             return fail(
                 Code.UNKNOWN_QUALIFIER,
                 f"`{names[0].text}` is neither a relation nor a column of this query",
