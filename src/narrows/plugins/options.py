@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
@@ -41,6 +41,10 @@ class OptionSpec:
     least: int | None = None
     of_files: bool = False
     """Is it about files? Then formats have it only where a connector brings such."""
+    problem: Callable[[str], str | None] = lambda text: None
+    """What is wrong with a text; None if nothing."""
+    hint: str | None = None
+    """What to write instead of such a text."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
 
@@ -59,6 +63,9 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
+        wrong = self.problem(value) if isinstance(value, str) else None
+        if wrong is not None:
+            raise self._invalid(option, wrong, self.hint)
         if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
             return Secret(value)
         return value

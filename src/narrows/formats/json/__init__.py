@@ -8,6 +8,7 @@ from narrows.formats.base import Format, OptionMap
 from narrows.formats.decoder import FoundDocuments, RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.formats.kernel import chosen_kernel
+from narrows.formats.time_patterns import TIME_OPTIONS
 from narrows.plugins.declared import Documents, Framing, Lines
 from narrows.plugins.options import OptionSpec
 
@@ -45,6 +46,7 @@ FORMAT = Format(
             default=False,
             of_files=True,
         ),
+        *TIME_OPTIONS,
     ),
     sink_options=(
         OptionSpec(
