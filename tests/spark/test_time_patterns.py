@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.demand import ALL
 from narrows.formats.csv.decoder import CsvDecoder
+from narrows.formats.decoder import RecordDecoder
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import is_native_usable
@@ -125,7 +126,9 @@ def test_as_in_spark(
     differing: list[Any] = []
     for place, pattern in enumerate(patterns):
         given = {ours: pattern}
-        decoders = [("json", JsonDecoder(zone, **given), documents)]
+        decoders: list[tuple[str, RecordDecoder, list[str]]] = [
+            ("json", JsonDecoder(zone, **given), documents)
+        ]
         if is_native_usable():
             decoders.append(("json", NativeJsonDecoder(zone, **given), documents))
         decoders.append(("csv", CsvDecoder({**given, "timezone": zone}), lines))

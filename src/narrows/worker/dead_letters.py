@@ -4,6 +4,8 @@ For every range there is at most one NDJSON file, named after the range and publ
 has been read to its end. Reading the range again - a retry, a restart, another pipeline -
 writes the same file with the same contents, because what is bad does not depend on the projection.
 What is lost as a whole, like a file that is gone, has one more such file.
+
+A source's `max_dead_letters` bounds how many are kept: see `kept_letters.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from narrows.connectors.base import LostRangeError, Payloads, Position
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.files.small import damaged
 from narrows.formats.decoder import BadPayload
+from narrows.worker.kept_letters import KeptLetters
 from narrows.worker.read_spec import ReadSpec
 
 
@@ -36,6 +39,9 @@ class DeadLetters:
         self._folder = Path(spec.dead_letters) if spec.dead_letters else None
         self._name = f"{key_name(key)}.ndjson"
         self._file: IO[str] | None = None
+        self._most = spec.max_dead_letters
+        self._written = 0
+        self._beyond = 0
 
     def __enter__(self) -> Self:
         return self
@@ -60,6 +66,9 @@ class DeadLetters:
             raise BadPayloadError(Problem(Code.BAD_PAYLOAD, message))
         if self._spec.on_error == "drop" or self._folder is None:
             return
+        if self._most is not None and self._written >= self._most:
+            self._beyond += 1
+            return
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._file = self._temporary.open("w", encoding="utf-8")
@@ -67,6 +76,7 @@ class DeadLetters:
         if payload is not None:
             letter |= _payload(payload)
         self._file.write(json.dumps({**letter, **position}, ensure_ascii=False) + "\n")
+        self._written += 1
 
     def __exit__(
         self,
@@ -84,7 +94,11 @@ class DeadLetters:
         if self._file is not None:
             assert self._folder is not None
             self._file.close()
-            os.replace(self._temporary, self._folder / self._name)
+            if self._most is None:
+                os.replace(self._temporary, self._folder / self._name)
+            else:
+                kept = KeptLetters(self._folder, self._most)
+                kept.publish(self._temporary, self._name, self._written, self._beyond)
 
     def discard(self) -> None:
         if self._file is not None:
