@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.secrets import MASK, Secret, is_secret
 
-OptionValue = str | int | float | bool
+OptionValue = str | int | float | bool | Secret
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A variable of the environment; see `plugins/secrets.py`."""
@@ -54,7 +54,7 @@ class OptionSpec:
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
-        if type(value) is not self.type:
+        if not isinstance(value, (str, int)) or type(value) is not self.type:
             raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
@@ -66,9 +66,8 @@ class OptionSpec:
         wrong = self.problem(value) if isinstance(value, str) else None
         if wrong is not None:
             raise self._invalid(option, wrong, self.hint)
-        if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
-            return Secret(value)
-        return value
+        refers = isinstance(value, str) and REFERENCE.fullmatch(value)
+        return Secret(value) if self.is_secret and not refers else value
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
         given = MASK if self.is_secret else option.value
