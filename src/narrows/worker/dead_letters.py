@@ -17,11 +17,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from narrows.connectors.base import LostRangeError, Payloads, Position
 from narrows.errors import Code, NarrowsError, Problem
-from narrows.files.small import damaged
+from narrows.files.small import damaged, disk_errors
+from narrows.files.synced_file import SyncedFile
 from narrows.formats.decoder import BadPayload
 from narrows.worker.kept_letters import KeptLetters
 from narrows.worker.read_spec import ReadSpec
@@ -38,7 +39,7 @@ class DeadLetters:
         self._spec = spec
         self._folder = Path(spec.dead_letters) if spec.dead_letters else None
         self._name = f"{key_name(key)}.ndjson"
-        self._file: IO[str] | None = None
+        self._file: SyncedFile | None = None
         self._most = spec.max_dead_letters
         self._written = 0
         self._beyond = 0
@@ -69,13 +70,15 @@ class DeadLetters:
         if self._most is not None and self._written >= self._most:
             self._beyond += 1
             return
-        if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = self._temporary.open("w", encoding="utf-8")
         letter = {"source": self._spec.source, "reason": reason}
         if payload is not None:
             letter |= _payload(payload)
-        self._file.write(json.dumps({**letter, **position}, ensure_ascii=False) + "\n")
+        line = json.dumps({**letter, **position}, ensure_ascii=False) + "\n"
+        with disk_errors(self._folder):
+            if self._file is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._file = SyncedFile(self._temporary)
+            self._file.write(line.encode("utf-8"))
         self._written += 1
 
     def __exit__(
@@ -93,16 +96,24 @@ class DeadLetters:
         """The range has been read to its end: its letters are there, or there are none."""
         if self._file is not None:
             assert self._folder is not None
-            self._file.close()
-            if self._most is None:
-                os.replace(self._temporary, self._folder / self._name)
-            else:
-                kept = KeptLetters(self._folder, self._most)
-                kept.publish(self._temporary, self._name, self._written, self._beyond)
+            with disk_errors(self._folder):
+                self._publish(self._file, self._folder)
+
+    def _publish(self, file: SyncedFile, folder: Path) -> None:
+        try:
+            file.close_synced()
+        except OSError:
+            self.discard()
+            raise
+        if self._most is None:
+            os.replace(self._temporary, folder / self._name)
+        else:
+            kept = KeptLetters(folder, self._most)
+            kept.publish(self._temporary, self._name, self._written, self._beyond)
 
     def discard(self) -> None:
         if self._file is not None:
-            self._file.close()
+            self._file.abandon()
             self._temporary.unlink(missing_ok=True)
 
     @property

@@ -17,7 +17,7 @@ from narrows.sql.types import read_schema
 from narrows.state.folder import StateFolder
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import read_dead_letters
-from narrows.worker.kept_letters import letters_gone
+from narrows.worker.kept_letters import KeptLetters, letters_gone
 from narrows.worker.read_spec import ReadSpec
 from support.reading import read_ranges
 
@@ -111,11 +111,16 @@ def test_the_folder_does_not_grow(source: Source) -> None:
     assert letters_gone(source.letters) == 90
 
 
-def test_tasks_that_publish_at_the_same_time(source: Source) -> None:
+def test_tasks_that_publish_at_the_same_time(tmp_path: Path) -> None:
+    def publish(number: int) -> None:
+        written = tmp_path / f".{number}"
+        written.write_text('{"reason": "bad"}\n')
+        KeptLetters(tmp_path, 10).publish(written, f"{number}.ndjson", letters=1, beyond=0)
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: source.read(f"f{number:03}", bad=1), range(50)))
-    assert sum(source.kept.values()) == 10
-    assert letters_gone(source.letters) == 40
+        list(pool.map(publish, range(50)))
+    assert len(list(read_dead_letters(tmp_path))) == 10
+    assert letters_gone(tmp_path) == 40
 
 
 def test_what_is_said_of_it(source: Source, tmp_path: Path) -> None:
