@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from narrows.secrets import without_secrets
+from narrows.secrets import without_passwords, without_secrets
 
 
 class Code(StrEnum):
@@ -84,6 +84,10 @@ class Problem:
     message: str
     span: Span | None = None
     hint: str | None = None
+
+    def __post_init__(self) -> None:
+        """Messages have texts of clients and systems in them, and those may have URLs."""
+        object.__setattr__(self, "message", without_passwords(self.message))
 
 
 class NarrowsError(Exception):

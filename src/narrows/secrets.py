@@ -14,10 +14,20 @@ _NEAR = 0.8
 """How near a misspelt name must be to one of the words."""
 
 
-class Secret(str):
-    """A text that shows itself to nobody. Whoever must know it asks for `revealed`."""
+class Secret:
+    """A text or number that shows itself to nobody. Whoever must know it asks for `revealed`.
 
-    __slots__ = ()
+    It is no `str` on purpose: `json.dumps`, `"".join` and whatever else takes texts would show it.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str | int) -> None:
+        self._value = value
+
+    @property
+    def revealed(self) -> str | int:
+        return self._value
 
     def __str__(self) -> str:
         return MASK
@@ -27,9 +37,11 @@ class Secret(str):
     def __format__(self, spec: str) -> str:
         return format(MASK, spec)
 
-    @property
-    def revealed(self) -> str:
-        return str.__str__(self)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
 
 
 def is_secret(option: str) -> bool:
@@ -43,8 +55,15 @@ def is_secret(option: str) -> bool:
     return last in _WORDS or last in _MORE_WORDS or last.endswith("password") or jaas
 
 
+def without_passwords(text: str) -> str:
+    """A text in which URLs have no passwords: `mqtt://me:***@host`. Not those that refer to the
+    environment, `mqtt://me:${PASSWORD}@host`: they are none."""
+    return _URL_PASSWORD.sub(rf"\1{MASK}", text) if "://" in text else text
+
+
 def without_secrets(text: str) -> str:
-    """SQL text with `*` for every character of what options like `password` are given.
+    """SQL text with `*` for every character of what options like `password` are given, and of
+    passwords in URLs.
 
     One for one, because messages point at places in it.
     """
@@ -58,7 +77,12 @@ def without_secrets(text: str) -> str:
             return given[0]  # a column that a query compares with another
         return f"{key}{between}{_STARRED.sub('*', value)}"
 
-    return _GIVEN.sub(masked, text)
+    text = _GIVEN.sub(masked, text)
+    return _URL_PASSWORD.sub(_starred, text) if "://" in text else text
+
+
+def _starred(found: re.Match[str]) -> str:
+    return found[1].ljust(len(found[0]), "*")
 
 
 def _in_options(text: str, place: int) -> bool:
@@ -86,3 +110,7 @@ word. Everything before the sign has bounds, and is looked at from where a word 
 megabyte would take hours else."""
 _IN_OPTIONS = re.compile(r"\bWITH\s*\([^()]*\Z", re.IGNORECASE)
 _STARRED = re.compile(r"[^'\"\s]")
+_URL_PASSWORD = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@'\"`]{0,200}:)(?!\$\{\w{1,200}\}@)[^\s/'\"`]{1,500}(?=@)"
+)
+"""`scheme://user:` and a password before the last `@` of the host's part."""

@@ -6,8 +6,11 @@ Every query costs Spark a good part of a second, so documents are put into as fe
 
 from __future__ import annotations
 
+import json
+import operator
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import ANY
@@ -19,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from narrows.demand import ALL
 from narrows.formats.decoder import Decoded
 from narrows.formats.json.decoder import JsonDecoder
+from narrows.formats.json.documents import find_documents
 from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import is_native_usable
 from narrows.projection.columns import DecodeProjection
@@ -307,3 +311,28 @@ def test_lists_of_objects(spark: SparkSession) -> None:
     parsed = source.select(F.from_json("d", f"ARRAY<{schema.sql()}>").alias("r"))
     (theirs,) = plain(parsed.toArrow().column("r"))
     assert our_rows(schema, [document.encode()]) == theirs
+
+
+def test_objects_over_several_lines(spark: SparkSession, tmp_path: Path) -> None:
+    documents = [
+        {"a": n, "b": {"c": ["]", "\\", '"{'], "d": [n, None]}, "t": "ä\n"} for n in range(5)
+    ]
+    files = [
+        json.dumps(documents[0], indent=4),
+        json.dumps(documents[1:4], indent="\t", ensure_ascii=False),
+        "\ufeff\n" + json.dumps([documents[4]]) + "\n",
+        "[]",
+    ]
+    for number, text in enumerate(files):
+        (tmp_path / f"{number}.json").write_text(text, "utf-8")
+    schema = "a INT, b STRUCT<c: ARRAY<STRING>, d: ARRAY<INT>>, t STRING"
+    frame = spark.read.schema(schema).option("multiLine", True).json(str(tmp_path))
+    theirs = plain(frame.select(F.struct("*").alias("r")).toArrow().column("r"))
+    payloads = [
+        payload
+        for path in sorted(tmp_path.iterdir())
+        for found in find_documents(iter([path.read_bytes()]))
+        for payload in found.payloads
+    ]
+    by_number = operator.itemgetter("a")
+    assert our_rows(read_schema(schema), payloads) == sorted(theirs, key=by_number)

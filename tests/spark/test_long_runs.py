@@ -15,8 +15,11 @@ from support.long_run import LongRun
 SHORT = {
     "spark.sql.streaming.minBatchesToRetain": "5",
     "spark.sql.streaming.fileSource.log.compactInterval": "10",
+    "spark.sql.streaming.fileSource.log.cleanupDelay": "1s",
 }
-"""What Spark keeps of the last 100 batches it keeps of five here, so that fewer batches will do."""
+"""What Spark keeps of the last 100 batches it keeps of five here, so that fewer batches will do. It
+makes its log of markers in the query's own thread, of the session's settings at that time: those
+that are set only while a query is started (`query_settings`) may come too early for it."""
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_nothing_grows_with_the_number_of_batches(
         late = runs.held()
         assert run.progress["p"]["read"]["s"]["payloads"] == 70
         run.stop()
-    assert late.files < early.files + 20, "a batch leaves five files, if nobody removes them"
+    assert late.files < early.files + 40, "a batch leaves seven files, if nobody removes them"
     assert late.bytes < early.bytes + 10_000
     assert late.memory < early.memory + (16 << 20)
     assert late.descriptors < early.descriptors + 8

@@ -59,12 +59,11 @@ class LongRun:
             pause.wait(0.05)
 
     def held(self) -> Held:
-        """Without what a stream of files must remember, the names of those that it has taken; and
-        without the single files of Spark's log of markers, of which it keeps the last 100."""
+        """Without what a stream of files must remember: the names of those that it has taken."""
         gc.collect()
         files, size = 0, 0
         for folder, _, names in os.walk(self.state):
-            if not {"entries", "sources"} & set(Path(folder).parts):
+            if "entries" not in Path(folder).parts:
                 paths = [Path(folder) / name for name in names if not name.endswith(".tmp")]
                 files += len(paths)
                 size += sum(path.stat().st_size for path in paths if path.exists())

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
 
 import narrows.plugins.registry as registry
 from narrows.catalog.describe import ResultTable
-from narrows.errors import Code, NarrowsError
+from narrows.errors import Code, NarrowsError, fail
 from narrows.planner.catalog import Catalog
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import Option, OptionSpec, OptionValue
 from narrows.plugins.secrets import resolved
-from narrows.secrets import Secret, is_secret, without_secrets
+from narrows.secrets import Secret, is_secret, without_passwords, without_secrets
 
 WORD = "hunter2"
 VAULT = ConnectorSpec(
@@ -24,6 +25,7 @@ VAULT = ConnectorSpec(
         OptionSpec("sasl.password", "what nobody may see"),
         OptionSpec("pin", "nor this", secret=True),
         OptionSpec("level", "how much", type=int),
+        OptionSpec("code", "nor this", type=int, secret=True),
     ),
 )
 
@@ -92,6 +94,50 @@ def test_a_secret_shows_itself_to_nobody() -> None:
         assert WORD not in text
     assert secret.revealed == WORD
     assert pickle.loads(pickle.dumps(secret)).revealed == WORD
+    with pytest.raises(TypeError):
+        json.dumps({"password": secret})
+    with pytest.raises(TypeError):
+        "".join([secret])  # type: ignore[list-item]
+    assert {secret} == {Secret(WORD)} != {Secret("other")}
+    assert secret != WORD
+
+
+def test_numbers_may_be_secrets(catalog: Catalog) -> None:
+    shown = _described(catalog, "code = 4711")
+    assert shown["code"] == "***"
+    assert "4711" not in repr(catalog.sink("k"))
+    assert resolved(catalog.sink("k").options)["code"] == 4711
+
+
+URL = f"mqtt://me:{WORD}@broker:1883/x"
+
+
+def test_passwords_in_urls(catalog: Catalog) -> None:
+    assert _described(catalog, f"user = '{URL}'")["user"] == "mqtt://me:***@broker:1883/x"
+    assert resolved(catalog.sink("k").options)["user"] == URL
+    assert WORD not in _refused(catalog, f"user = '{URL}', levle = 1")
+    assert WORD not in _refused(catalog, f"level = '{URL}'")
+    assert WORD not in str(fail(Code.UNREADABLE_FILE, f"cannot connect to {URL}: refused"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://a.b/c:d@e", "https://a.b/c:d@e"),
+        ("http://user@host:80/x", "http://user@host:80/x"),
+        ("amqp://u:${PW}@h", "amqp://u:${PW}@h"),
+        ("amqp://u:p@ss@h/v", "amqp://u:***@h/v"),
+        ("redis://:pw@h", "redis://:***@h"),
+        ("see `mqtt://a:b@c` and mqtts://d:e@f", "see `mqtt://a:***@c` and mqtts://d:***@f"),
+    ],
+)
+def test_which_part_of_a_url_is_a_password(text: str, shown: str) -> None:
+    assert without_passwords(text) == shown
+
+
+def test_long_texts_take_no_longer_than_they_are_long() -> None:
+    for text in ("a" * 300_000, "a:" * 150_000, "a://" * 75_000, "a://b:" + "c" * 300_000):
+        assert without_passwords(text) == text
 
 
 def test_describe_masks_secrets(catalog: Catalog) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from narrows import Catalog, NarrowsError
+from narrows import Catalog, NarrowsError, plan
+from support.golden import golden_catalog
 
 TABLES = """
 CREATE STREAM s (a BIGINT, b STRUCT<c: BIGINT, d: STRING>) WITH (connector = 'file', path = 'p');
@@ -33,6 +34,15 @@ def test_a_rule_is_switched_off_and_on_again(rule: str, gone: str) -> None:
     assert gone not in made.plan_pipeline("p").explain("physical")
     made.execute(f"set narrows.rule.{rule.upper()} = ON")
     assert gone in made.plan_pipeline("p").explain("physical")
+
+
+def test_explain_says_that_a_rule_is_the_reason() -> None:
+    made = golden_catalog()
+    made.execute("SET narrows.rule.streaming_aggregation_rewrite = off")
+    text = plan("SELECT count(*) FROM ev GROUP BY tumblingwindow('ss', 10)", made).explain(
+        "physical"
+    )
+    assert "incremental=no: `streaming_aggregation_rewrite` is off" in text
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from narrows.catalog.objects import Pipeline, Sink, Source
 from narrows.catalog.statistics import TableStatistics
+from narrows.secrets import without_passwords
 from narrows.sql.statements import ObjectKind
 
 
@@ -76,4 +77,4 @@ def _options(options: object) -> tuple[tuple[str, str], ...]:
 
 
 def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else without_passwords(str(value))

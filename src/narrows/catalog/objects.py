@@ -10,6 +10,7 @@ from narrows.catalog.statistics import TableStatistics
 from narrows.plugins.options import DEFAULT_FORMAT, OptionValue
 from narrows.plugins.registry import CONNECTORS
 from narrows.schema import TIMESTAMP, Field, Struct, joined
+from narrows.secrets import without_passwords
 from narrows.sql.statements import ObjectKind, Query
 
 
@@ -72,7 +73,7 @@ class Source:
     def identity(self) -> str:
         """What it reads, as far as options say that."""
         names = CONNECTORS.find(self.connector).identity
-        return ", ".join(str(self.options.get(name, "")) for name in names)
+        return ", ".join(without_passwords(str(self.options.get(name, ""))) for name in names)
 
     @property
     def is_fed(self) -> bool:

@@ -19,6 +19,12 @@ TABLE_OPTIONS: tuple[OptionSpec, ...] = (
         default="dead_letter",
         choices=("dead_letter", "drop", "fail"),
     ),
+    OptionSpec(
+        "max_dead_letters",
+        "how many dead letters are kept; the newest are",
+        type=int,
+        least=1,
+    ),
 )
 
 EVENT_TIME_OPTIONS: tuple[OptionSpec, ...] = (

@@ -203,9 +203,14 @@ def dead_letters(
     from narrows.cli.tables import print_rows
     from narrows.state.folder import StateFolder
     from narrows.worker.dead_letters import position_of, read_dead_letters
+    from narrows.worker.kept_letters import letters_gone
 
     with _errors_for_people(debug):
-        letters = list(read_dead_letters(StateFolder(state).dead_letters(stream)))
+        folder = StateFolder(state).dead_letters(stream)
+        letters = list(read_dead_letters(folder))
+        if gone := letters_gone(folder):
+            said = f"{gone:,} older dead letters of `{stream}` were not kept: `max_dead_letters`"
+            print(shown(said), file=sys.stderr)
         if as_json:
             for letter in letters:
                 print(shown_json(json.dumps(letter, ensure_ascii=False)))

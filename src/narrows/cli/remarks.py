@@ -14,6 +14,7 @@ from narrows.sql.scope import Name
 from narrows.state.folder import StateFolder
 from narrows.worker.counts import ReadCounts
 from narrows.worker.guesses import guess, sample_of
+from narrows.worker.kept_letters import letters_gone
 
 
 def print_remarks(
@@ -39,7 +40,10 @@ def remarks(source: Source, state: StateFolder, counts: ReadCounts) -> Iterator[
         if source.options.get("on_error") == "drop":
             yield f"{text}, and nobody keeps them: `on_error = 'drop'`"
         else:
-            yield f"{text}: see `{_letters(source.name, state.path)}`"
+            most = source.options.get("max_dead_letters")
+            gone = letters_gone(state.dead_letters(source.name)) if most is not None else 0
+            kept = f"; the newest {most:,} are kept, {gone:,} are gone" if gone else ""
+            yield f"{text}: see `{_letters(source.name, state.path)}`{kept}"
         why = guess(sample_of(state.dead_letters(source.name)), source.format)
         if why is not None and counts.bad * 2 > counts.payloads:
             yield f"  = hint: {why}"

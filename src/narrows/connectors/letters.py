@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import pyarrow as pa
 from narrows.connectors.target import SinkTarget
 from narrows.files.atomic import sync_folder
 from narrows.files.output_names import BatchFiles, is_unpublished, unpublished_name
+from narrows.files.small import disk_errors
 from narrows.files.synced_file import SyncedFile
 
 _SUFFIX = ".ndjson"
@@ -27,6 +29,10 @@ class RowLetters:
 
     def add(self, row: pa.RecordBatch, reason: str) -> None:
         """Sets one row aside."""
+        with disk_errors(Path(self._target.dead_letters)):
+            self._add(row, reason)
+
+    def _add(self, row: pa.RecordBatch, reason: str) -> None:
         if self._file is None:
             path = unpublished(self._target.dead_letters, self._target.pipeline)
             self.written.append(str(path))
@@ -42,12 +48,13 @@ class RowLetters:
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close_synced()
+            with disk_errors(Path(self._target.dead_letters)):
+                self._file.close_synced()
             self._file = None
 
     def discard(self) -> None:
         if self._file is not None:
-            self._file.close()
+            self._file.abandon()
         remove(self.written)
 
 
@@ -90,8 +97,10 @@ def sweep_unpublished(folder: str, pipeline: str) -> None:
 
 
 def remove(paths: Sequence[str]) -> None:
+    """Removes what nobody will publish; what cannot be removed now is swept later."""
     for path in paths:
-        Path(path).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def _text(value: object) -> str | None:

@@ -85,6 +85,11 @@ def damaged_or_unreadable(path: str, error: Exception) -> NarrowsError:
     return DamagedFileError(*found.problems)
 
 
+def damaged(path: str, reason: str) -> DamagedFileError:
+    """A file whose bytes are all there, but do not make sense any more."""
+    return DamagedFileError(*_cannot_read(path, reason).problems)
+
+
 def not_a_file(path: str) -> LostFileError:
     """A file has become something else: a folder, or a pipe on which a reader would wait."""
     return LostFileError(*_cannot_read(path, "it is not a regular file").problems)

@@ -14,25 +14,21 @@ A file that grew after it was listed is read as far as it was then; one that shr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import pyarrow as pa
 
-from narrows.files.faults import damaged_or_unreadable, shrunk, unreadable
+from narrows.files.chunks import BOM, CHUNK, Read, opened, up_to
+from narrows.files.faults import unreadable
 from narrows.files.ranges import FileRange, compression_of
 
 BLOCK_BYTES = 4 << 20
 BLOCK_PAYLOADS = 16_384
 
-_CHUNK = 1 << 20  # more than that does not stay in the cache until it has been split
 _LONG = 512  # from this mean length on, looking for each line end in C beats `split`
-_BOM = b"\xef\xbb\xbf"
 
-Read = Callable[[int], bytes]
 Piece = tuple[bytes, int, int]
 """Some bytes, and from where to where whole lines stand in them, each with its LF."""
 
@@ -133,7 +129,7 @@ def read_blocks(
     """
     pieces: list[Piece] = []
     start, lines = 0, 0
-    for place, piece in _pieces(file_range, skip_before, min(_CHUNK, block_bytes)):
+    for place, piece in _pieces(file_range, skip_before, min(CHUNK, block_bytes)):
         start = start if pieces else place
         pieces.append(piece)
         lines += _count(piece)
@@ -211,14 +207,14 @@ def _lines_of(piece: Piece, long: bool) -> list[bytes]:
 def _pieces(file_range: FileRange, skip_before: int, chunk: int) -> Iterator[tuple[int, Piece]]:
     """Whole lines, with where in the file each piece of them begins; a BOM is left out."""
     for place, (data, start, end) in _with_bom(file_range, skip_before, chunk):
-        bom = len(_BOM) if place == 0 and data.startswith(_BOM, start) else 0
+        bom = len(BOM) if place == 0 and data.startswith(BOM, start) else 0
         yield place + bom, (data, start + bom, end)
 
 
 def _with_bom(file_range: FileRange, skip_before: int, chunk: int) -> Iterator[tuple[int, Piece]]:
     path, start, end = file_range.path, file_range.start, file_range.end
     if compression_of(path) is not None:
-        with _opened(path, 0) as read:
+        with opened(path, 0) as read:
             discarded = 0
             while discarded < skip_before and (data := read(min(chunk, skip_before - discarded))):
                 discarded += len(data)
@@ -227,21 +223,12 @@ def _with_bom(file_range: FileRange, skip_before: int, chunk: int) -> Iterator[t
     start = max(start, skip_before)
     if start >= end:
         return
-    with _opened(path, max(start - 1, 0)) as read:
-        chunks = _up_to(path, read, max(start - 1, 0), end, chunk)
+    with opened(path, max(start - 1, 0)) as read:
+        chunks = up_to(path, read, max(start - 1, 0), end, chunk)
         if start > 0:
             start, first = _next_line(chunks, start - 1)
             chunks = _prefixed(first, chunks)
         yield from _split(chunks, read, start)
-
-
-def _up_to(path: str, read: Read, position: int, end: int, chunk: int) -> Iterator[bytes]:
-    while position < end:
-        data = read(min(chunk, end - position))
-        if not data:
-            raise shrunk(path)
-        position += len(data)
-        yield data
 
 
 def _next_line(chunks: Iterator[bytes], position: int) -> tuple[int, bytes]:
@@ -287,29 +274,13 @@ def _split(chunks: Iterator[bytes], read: Read, start: int) -> Iterator[tuple[in
             open_line.append(chunk[last:])
     if not open_line:
         return
-    while data := read(_CHUNK if len(open_line) > 1 else 64 << 10):
+    while data := read(CHUNK if len(open_line) > 1 else 64 << 10):
         at = data.find(b"\n")
         open_line.append(data if at < 0 else data[:at])
         if at >= 0:
             break
     line = b"".join((*open_line, b"\n"))
     yield start, (line, 0, len(line))
-
-
-@contextmanager
-def _opened(path: str, position: int) -> Iterator[Read]:
-    """A function that reads the next bytes, at most so many; no bytes mean the end."""
-    codec = compression_of(path)
-    try:
-        if codec is None:
-            with open(path, "rb", buffering=0) as file:
-                file.seek(position)
-                yield file.read
-        else:
-            with pa.CompressedInputStream(pa.OSFile(os.fsencode(path), "rb"), codec) as stream:
-                yield stream.read
-    except (OSError, pa.ArrowException) as error:
-        raise damaged_or_unreadable(path, error) from error
 
 
 def _size_of(path: str) -> int:

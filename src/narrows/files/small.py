@@ -43,15 +43,21 @@ def damaged(path: Path, what: str, reason: object, hint: str) -> NarrowsError:
     return fail(Code.UNREADABLE_FILE, f"{what} `{path}` is damaged: {reason}", hint=hint)
 
 
+_OF_STATE = "see to it that the state folder can be written, or use another with `--state`"
+
+
 @contextmanager
-def disk_errors(folder: Path) -> Iterator[None]:
-    """What the system refuses in a folder of ours, said in one line: a full disk, most likely."""
+def disk_errors(folder: Path, sink: str | None = None) -> Iterator[None]:
+    """What the system refuses in a folder of ours, or of a sink's, said in one line: a full disk,
+    most likely."""
     try:
         yield
     except OSError as error:
-        where = error.filename or folder
-        hint = "make room, and start again: it goes on from there"
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            hint = "see to it that the state folder can be written, or use another with `--state`"
+        where = f"`{error.filename or folder}`"
+        hint = _OF_STATE
+        if sink is not None:
+            where, hint = f"sink `{sink}`, {where}", "see to it that the sink can be written"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "make room, and start again: it goes on from there"
         reason = error.strerror or str(error)
-        raise fail(Code.UNREADABLE_FILE, f"`{where}`: {reason}", hint=hint) from error
+        raise fail(Code.UNREADABLE_FILE, f"{where}: {reason}", hint=hint) from error

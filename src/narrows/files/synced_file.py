@@ -40,3 +40,8 @@ class SyncedFile(io.BufferedWriter):
         self.flush()
         os.fsync(self.fileno())
         self.close()
+
+    def abandon(self) -> None:
+        """Closes it without what has not been written yet: it will be removed, and there may be no
+        room for that."""
+        self.raw.close()

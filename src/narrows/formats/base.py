@@ -9,12 +9,12 @@ imported there, too, inside of the functions: planning loads the object, and mus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Never
 
 from narrows.errors import Code, InternalError, fail
-from narrows.formats.decoder import ContainerReader, RecordDecoder
+from narrows.formats.decoder import ContainerReader, FoundDocuments, RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.plugins.declared import Container, FormatSpec
 from narrows.plugins.registry import FORMATS
@@ -23,7 +23,7 @@ OptionMap = Mapping[str, object]
 """The options of a source or a sink, and `timezone`: the zone of times that name none."""
 
 
-def _none(options: OptionMap) -> Never:
+def _none(given: object) -> Never:
     raise InternalError("the format has no such direction")
 
 
@@ -33,6 +33,8 @@ class Format(FormatSpec):
     """Makes what decodes payloads: those that stand on lines, and those that are delivered."""
     reader: Callable[[OptionMap], ContainerReader] = _none
     """Makes what reads files that are containers."""
+    documents: Callable[[Iterator[bytes]], Iterator[FoundDocuments]] = _none
+    """Finds the payloads in the bytes of a file that holds `Documents`; see `FoundDocuments`."""
     encoder: Callable[[OptionMap], Encoder] = _none
 
     def __post_init__(self) -> None:

@@ -106,6 +106,31 @@ class RangeDecoder(Protocol):
     ) -> Iterator[DecodedPart]: ...
 
 
+@dataclass(frozen=True)
+class FoundDocuments:
+    """Payloads that were found in a file, and where; a `FileLines` of its own.
+
+    What finds them gives some whenever it has some. Where it can find no more although there is
+    more, because one has no end, it raises `UnfinishedError` behind those that it found.
+    """
+
+    payloads: list[bytes]
+    offsets: list[int]
+    """Where in the (uncompressed) file each begins."""
+    size: int
+    """How many bytes of the file they are, with what stands between them."""
+
+    def payload(self, position: int) -> bytes:
+        return self.payloads[position]
+
+    def offset(self, position: int) -> int:
+        return self.offsets[position]
+
+
+class UnfinishedError(Exception):
+    """A file goes on where its payloads cannot be told apart any more: why not."""
+
+
 class ContainerReader(Protocol):
     """Reads files that are no payloads one after the other, but have a structure of their own."""
 

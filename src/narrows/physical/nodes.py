@@ -200,7 +200,8 @@ class PhysicalAggregation(Aggregation):
     def info(self) -> Info:
         if not isinstance(self.child, Window):
             return super().info()
-        return {**super().info(), "incremental": f"no: {why_not_incremental(self)}"}
+        why = why_not_incremental(self) or "`streaming_aggregation_rewrite` is off"
+        return {**super().info(), "incremental": f"no: {why}"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

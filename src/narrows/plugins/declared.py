@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from narrows.files.ranges import TARGET
 from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
@@ -46,6 +46,14 @@ class Lines:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Documents:
+    """Files hold payloads one after the other, however many lines each takes. Only who reads a file
+    from its start finds where one ends, so files are not cut into ranges."""
+
+    range_bytes: ClassVar[int] = 1 << 62
+
+
+@dataclass(frozen=True, kw_only=True)
 class Container:
     """Files have a structure of their own: the format reads ranges of them by itself."""
 
@@ -57,12 +65,17 @@ class Container:
     """Can it decode single payloads, too, when a connector delivers them?"""
 
 
+Framing = Lines | Documents | Container
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FormatSpec(Declaration):
     """How payloads are written, as the planner sees it."""
 
-    framing: Lines | Container | None = Lines()
+    framing: Framing | None = Lines()
     """How payloads stand in files; None if they cannot: then a connector must deliver each."""
+    framing_by_options: Callable[[OptionMap], Framing] | None = None
+    """The same, where a source's options can change it."""
     check_schema: Callable[[Struct], str | None] = lambda schema: None
     """Why a source of this format cannot have such columns; None if it can."""
     check_outputs: Callable[[Struct], str | None] = lambda outputs: None
@@ -82,6 +95,10 @@ class FormatSpec(Declaration):
     def __post_init__(self) -> None:
         if not self.suffix:
             object.__setattr__(self, "suffix", f".{self.name}")
+
+    def framing_with(self, options: OptionMap) -> Framing | None:
+        """How payloads stand in the files of a source with such options."""
+        return self.framing_by_options(options) if self.framing_by_options else self.framing
 
     @property
     def takes_messages(self) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.secrets import MASK, Secret, is_secret
 
-OptionValue = str | int | float | bool
+OptionValue = str | int | float | bool | Secret
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A variable of the environment; see `plugins/secrets.py`."""
@@ -41,6 +41,10 @@ class OptionSpec:
     least: int | None = None
     of_files: bool = False
     """Is it about files? Then formats have it only where a connector brings such."""
+    problem: Callable[[str], str | None] = lambda text: None
+    """What is wrong with a text; None if nothing."""
+    hint: str | None = None
+    """What to write instead of such a text."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
 
@@ -50,7 +54,7 @@ class OptionSpec:
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
-        if type(value) is not self.type:
+        if not isinstance(value, (str, int)) or type(value) is not self.type:
             raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
@@ -59,9 +63,11 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
-        if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
-            return Secret(value)
-        return value
+        wrong = self.problem(value) if isinstance(value, str) else None
+        if wrong is not None:
+            raise self._invalid(option, wrong, self.hint)
+        refers = isinstance(value, str) and REFERENCE.fullmatch(value)
+        return Secret(value) if self.is_secret and not refers else value
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
         given = MASK if self.is_secret else option.value

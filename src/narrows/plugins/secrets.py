@@ -15,8 +15,11 @@ from narrows.errors import Code, fail
 from narrows.plugins.options import REFERENCE, OptionValue
 from narrows.secrets import Secret
 
+Resolved = str | int | float | bool
+"""An option's value in the open."""
 
-def resolved(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+
+def resolved(options: Mapping[str, OptionValue]) -> dict[str, Resolved]:
     """The options with what this process's environment has for `${NAME}`, and secrets in the open.
 
     Not for anybody's eyes: do not log it, keep it or put it into an error.
@@ -24,10 +27,10 @@ def resolved(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     return {name: _resolved(name, value) for name, value in options.items()}
 
 
-def _resolved(option: str, value: OptionValue) -> OptionValue:
+def _resolved(option: str, given: OptionValue) -> Resolved:
+    value = given.revealed if isinstance(given, Secret) else given
     if not isinstance(value, str):
         return value
-    text = value.revealed if isinstance(value, Secret) else value
 
     def found(reference: re.Match[str]) -> str:
         name = reference[1]
@@ -39,4 +42,4 @@ def _resolved(option: str, value: OptionValue) -> OptionValue:
             )
         return os.environ[name]
 
-    return REFERENCE.sub(found, text)
+    return REFERENCE.sub(found, value)

@@ -249,13 +249,19 @@ def _settle(tokens: list[Token]) -> list[Token]:
 
 
 def check_query(tokens: list[Token]) -> None:
-    """Refuses what sqlglot would read over in a query: dangling commas, marks of other dialects."""
+    """Refuses what sqlglot would read over in a query: dangling commas, clauses without anything in
+    them, marks of other dialects."""
     angles = 0
     for place, token in enumerate(tokens):
         following = tokens[place + 1] if place + 1 < len(tokens) else None
         kind = token.token_type
         if kind in _FOREIGN_MARKS:
             raise _unexpected(token)
+        if kind in _BEFORE_EXPRESSIONS and (
+            following is None or following.token_type in _NO_EXPRESSION
+        ):
+            message = f"there is nothing after `{token.text}`"
+            raise fail(Code.SYNTAX_ERROR, message, _span(token))
         if kind in _TYPES and following is not None and following.token_type is TokenType.LT:
             angles += 1
         elif kind is TokenType.GT and angles:
@@ -282,6 +288,10 @@ _CLAUSE_WORDS = frozenset(
         TokenType.ORDER_BY,
         TokenType.LIMIT,
     }
+)
+_BEFORE_EXPRESSIONS = frozenset({TokenType.GROUP_BY, TokenType.PARTITION_BY})
+_NO_EXPRESSION = frozenset(
+    (*_CLAUSE_WORDS, *_CLOSING, TokenType.WITH, TokenType.UNION, TokenType.EXCEPT)
 )
 _FOREIGN_MARKS = frozenset(
     {

@@ -210,11 +210,15 @@ class Scope:
         elif len(names) > 1:
             known = [r.name for r in self.relations if r.name]
             hint = did_you_mean(names[0].text, [*known, *self._column_names()])
+            if names[1].text.upper() == "FROM":
+                hint = (
+                    f"`FROM` is read as a field of `{names[0].text}`: a name is missing before it"
+                )
             return fail(
                 Code.UNKNOWN_QUALIFIER,
                 f"`{names[0].text}` is neither a relation nor a column of this query",
                 names[0].span,
-                hint or f"relations are {listed(known)}",
+                hint or (f"relations are {listed(known)}" if known else "the query has no FROM"),
             )
         else:
             missing, relations = names[0], self.relations

@@ -4,6 +4,8 @@ For every range there is at most one NDJSON file, named after the range and publ
 has been read to its end. Reading the range again - a retry, a restart, another pipeline -
 writes the same file with the same contents, because what is bad does not depend on the projection.
 What is lost as a whole, like a file that is gone, has one more such file.
+
+A source's `max_dead_letters` bounds how many are kept: see `kept_letters.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from narrows.connectors.base import LostRangeError, Payloads, Position
 from narrows.errors import Code, NarrowsError, Problem
-from narrows.files.small import damaged
+from narrows.files.small import damaged, disk_errors
+from narrows.files.synced_file import SyncedFile
 from narrows.formats.decoder import BadPayload
+from narrows.worker.kept_letters import KeptLetters
 from narrows.worker.read_spec import ReadSpec
 
 
@@ -35,7 +39,10 @@ class DeadLetters:
         self._spec = spec
         self._folder = Path(spec.dead_letters) if spec.dead_letters else None
         self._name = f"{key_name(key)}.ndjson"
-        self._file: IO[str] | None = None
+        self._file: SyncedFile | None = None
+        self._most = spec.max_dead_letters
+        self._written = 0
+        self._beyond = 0
 
     def __enter__(self) -> Self:
         return self
@@ -60,13 +67,19 @@ class DeadLetters:
             raise BadPayloadError(Problem(Code.BAD_PAYLOAD, message))
         if self._spec.on_error == "drop" or self._folder is None:
             return
-        if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = self._temporary.open("w", encoding="utf-8")
+        if self._most is not None and self._written >= self._most:
+            self._beyond += 1
+            return
         letter = {"source": self._spec.source, "reason": reason}
         if payload is not None:
             letter |= _payload(payload)
-        self._file.write(json.dumps({**letter, **position}, ensure_ascii=False) + "\n")
+        line = json.dumps({**letter, **position}, ensure_ascii=False) + "\n"
+        with disk_errors(self._folder):
+            if self._file is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._file = SyncedFile(self._temporary)
+            self._file.write(line.encode("utf-8"))
+        self._written += 1
 
     def __exit__(
         self,
@@ -83,12 +96,24 @@ class DeadLetters:
         """The range has been read to its end: its letters are there, or there are none."""
         if self._file is not None:
             assert self._folder is not None
-            self._file.close()
-            os.replace(self._temporary, self._folder / self._name)
+            with disk_errors(self._folder):
+                self._publish(self._file, self._folder)
+
+    def _publish(self, file: SyncedFile, folder: Path) -> None:
+        try:
+            file.close_synced()
+        except OSError:
+            self.discard()
+            raise
+        if self._most is None:
+            os.replace(self._temporary, folder / self._name)
+        else:
+            kept = KeptLetters(folder, self._most)
+            kept.publish(self._temporary, self._name, self._written, self._beyond)
 
     def discard(self) -> None:
         if self._file is not None:
-            self._file.close()
+            self._file.abandon()
             self._temporary.unlink(missing_ok=True)
 
     @property

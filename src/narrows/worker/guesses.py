@@ -49,8 +49,8 @@ def guess(payloads: Sequence[bytes], form: str) -> str | None:
     texts = [payload.decode("utf-8", "replace") for payload in payloads]
     if any(map(_BRACKET.fullmatch, texts)) and _most(texts, _PIECE.fullmatch):
         return (
-            "this looks like JSON documents over several lines, and a line is to be one document:"
-            " write them so, `jq -c . FILE`"
+            "this looks like JSON documents over several lines: declare it with"
+            " `multiline = true`, or write one a line, `jq -c . FILE`"
         )
     for delimiter in _GIVEN:
         counts = {text.count(delimiter) for text in texts}

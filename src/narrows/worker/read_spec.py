@@ -63,3 +63,8 @@ class ReadSpec:
     def on_missing(self) -> str:
         """What becomes of what is gone when its turn comes: `dead_letter`, `fail`."""
         return str(self.options.get("on_missing", "dead_letter"))
+
+    @property
+    def max_dead_letters(self) -> int | None:
+        """How many dead letters of the source are kept; None: all."""
+        return self.declared.limit("max_dead_letters")

@@ -228,7 +228,7 @@ def test_wrong_settings_are_refused_and_secrets_not_shown(make: Make) -> None:
     with pytest.raises(NarrowsError, match="No such configuration property") as caught:
         make({"bootstrap.servers": "127.0.0.1:1", "nonsense": "1"})
     assert caught.value.code is Code.INVALID_OPTION
-    secret = {"ssl.key.pem": "hunter2", "sasl.password": Secret("hunter2")}
+    secret: dict[str, str | Secret] = {"ssl.key.pem": "hunter2", "sasl.password": Secret("hunter2")}
     with pytest.raises(NarrowsError) as caught:
         make({"bootstrap.servers": "x:1", "security.protocol": "ssl", **secret})
     assert "hunter2" not in str(caught.value)

@@ -27,7 +27,7 @@ def _source(declared: SourceDeclaration) -> SourceConnector:
 def _reader(declared: SourceDeclaration, decoding: Decoding) -> RangeReader:
     from narrows.connectors.file.reader import FileReader
 
-    return FileReader(decoding)
+    return FileReader(declared, decoding)
 
 
 def _sink(target: SinkTarget) -> SinkConnector:

@@ -1,22 +1,24 @@
-"""Reads ranges of files: lines that are payloads, or containers that have rows.
+"""Reads ranges of files: payloads that are lines or longer, or containers that have rows.
 
-Memory is bounded by the block of lines that is being decoded, whatever the size of the file.
+Memory is bounded by the block of payloads that is being decoded, whatever the size of the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
-from narrows.connectors.base import Decoding, LostRangeError, Part, Position
-from narrows.files.faults import DamagedFileError, LostFileError, shown
+from narrows.connectors.base import Decoding, LostRangeError, Part, Position, SourceDeclaration
+from narrows.files.chunks import whole_file
+from narrows.files.faults import DamagedFileError, LostFileError, damaged, shown
 from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
 from narrows.files.ranges import FileRange, compression_of
 from narrows.files.remains import remains_of
-from narrows.formats.decoder import LineDecoder, RangeDecoder
+from narrows.formats.decoder import LineDecoder, RangeDecoder, UnfinishedError
 from narrows.formats.headers import decoder_for_file
-from narrows.plugins.declared import Lines
+from narrows.plugins.declared import Documents, Lines
 
 _BLOCK_PAYLOADS = 8_192
 _CACHED_BYTES = 512 << 10
@@ -40,9 +42,9 @@ class FilePayloads:
 
 
 class FileReader:
-    def __init__(self, decoding: Decoding) -> None:
+    def __init__(self, declared: SourceDeclaration, decoding: Decoding) -> None:
         self._decoding = decoding
-        self._framing = decoding.format.framing
+        self._framing = decoding.format.framing_with(declared.options)
 
     def parts(self, read: FileRange) -> Iterator[Part]:
         """The rows of a range. One that is lost, or damaged, ends with an error that says so."""
@@ -51,6 +53,8 @@ class FileReader:
         done = 0
         try:
             there, lost = remains_of(read, has_lines=has_lines)
+            if lost is not None and isinstance(self._framing, Documents):
+                there = replace(there, end=min(there.end, lost.kept))
             try:
                 for part in self._read(there):
                     yield part._replace(metadata=metadata) if metadata else part
@@ -75,6 +79,8 @@ class FileReader:
     def _read(self, read: FileRange) -> Iterator[Part]:
         if isinstance(self._framing, Lines):
             return self._lines(read, self._framing)
+        if isinstance(self._framing, Documents):
+            return self._documents(read)
         container, decoding = self._decoding.container(), self._decoding
         found = container.read(read, decoding.projection, decoding.skipping)
         return (Part(part.decoded, part.size) for part in found)
@@ -106,6 +112,15 @@ class FileReader:
             else:
                 decoded = decoder.decode_with_projection(block.payloads, projection)
             yield Part(decoded, block.size, FilePayloads(read.path, block))
+
+    def _documents(self, read: FileRange) -> Iterator[Part]:
+        decoder, projection = self._decoding.decoder(), self._decoding.projection
+        try:
+            for found in self._decoding.format.documents(whole_file(read)):
+                decoded = decoder.decode_with_projection(found.payloads, projection)
+                yield Part(decoded, found.size, FilePayloads(read.path, found))
+        except UnfinishedError as unfinished:
+            raise damaged(read.path, str(unfinished)) from unfinished
 
 
 def _position(path: str, offset: int) -> Position:

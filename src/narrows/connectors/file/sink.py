@@ -23,6 +23,7 @@ from narrows.connectors.letters import (
 )
 from narrows.connectors.target import SinkTarget
 from narrows.files.output_names import BatchFiles
+from narrows.files.small import disk_errors
 from narrows.files.synced_file import SyncedFile
 from narrows.formats.base import find_format
 from narrows.formats.encoder import Encoded, PayloadWriter, RowColumns, Values
@@ -42,9 +43,11 @@ class FileSink(SinkConnector):
         suffix = find_format(self._target.format).suffix
         names = BatchFiles(self._target.pipeline, batch, suffix)
         files = [file for receipt in receipts for file in receipt["files"]]
-        publish_files(Path(self._target.place), names, files)
+        with disk_errors(Path(self._target.place), self._target.sink):
+            publish_files(Path(self._target.place), names, files)
         letters = [file for receipt in receipts for file in receipt["letters"]]
-        publish_letters(self._target, batch, letters)
+        with disk_errors(Path(self._target.dead_letters)):
+            publish_letters(self._target, batch, letters)
 
     def discard(self, receipts: Sequence[Receipt]) -> None:
         for receipt in receipts:
@@ -71,24 +74,26 @@ class FileSinkTask:
         self._written: list[str] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        for piece in _pieces(batch):
-            start = 0
-            while start < piece.num_rows:
-                rows = piece.slice(start, self._room())
-                start += rows.num_rows
-                self._take(rows)
-                if self._room() == 0:
-                    self._end_payload()
+        with disk_errors(Path(self._target.place), self._target.sink):
+            for piece in _pieces(batch):
+                start = 0
+                while start < piece.num_rows:
+                    rows = piece.slice(start, self._room())
+                    start += rows.num_rows
+                    self._take(rows)
+                    if self._room() == 0:
+                        self._end_payload()
 
     def close(self) -> Receipt:
         """Ends the last payload; all files are on the disk then."""
-        self._end_payload()
+        with disk_errors(Path(self._target.place), self._target.sink):
+            self._end_payload()
         self._letters.close()
         return {"files": self._written, "letters": self._letters.written}
 
     def discard(self) -> None:
         if self._file is not None:
-            self._file.close()
+            self._file.abandon()
         self._letters.discard()
         remove(self._written)
 

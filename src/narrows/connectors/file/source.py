@@ -23,7 +23,7 @@ class FileSource(SourceConnector):
         self._missing_ok = not declared.bounded
         self._max_files = declared.limit("max_files_per_trigger")
         self._max_bytes = declared.limit("max_bytes_per_trigger")
-        framing = find_format(declared.format).framing
+        framing = find_format(declared.format).framing_with(declared.options)
         self._range_bytes = TARGET if framing is None else framing.range_bytes
         self._taken: set[str] = set()
         self._upto = EMPTY

@@ -12,7 +12,7 @@ from typing import Final
 from narrows.errors import Code, NarrowsError, Problem
 from narrows.secrets import MASK, Secret, is_secret
 
-Settings = Mapping[str, str]
+Settings = Mapping[str, str | Secret]
 """Properties of the client library: `{"bootstrap.servers": "..", "sasl.password": Secret("..")}`.
 """
 
@@ -43,7 +43,7 @@ class KafkaError(NarrowsError):
 def revealed(settings: Settings) -> dict[str, str]:
     """The settings as the library must have them."""
     return {
-        name: value.revealed if isinstance(value, Secret) else value
+        name: str(value.revealed) if isinstance(value, Secret) else value
         for name, value in settings.items()
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from narrows.formats.base import Format, OptionMap
 from narrows.formats.decoder import RecordDecoder
 from narrows.formats.encoder import Encoder
+from narrows.formats.time_patterns import TIME_OPTIONS
 from narrows.plugins.options import OptionSpec
 from narrows.schema import Struct, is_nested
 
@@ -39,7 +40,7 @@ def _encoder(options: OptionMap) -> Encoder:
 
 FORMAT = Format(
     name="csv",
-    source_options=_OPTIONS,
+    source_options=(*_OPTIONS, *TIME_OPTIONS),
     sink_options=_OPTIONS,
     check_schema=_flat,
     check_outputs=_flat,

@@ -23,14 +23,14 @@ import pyarrow.csv
 from narrows.arrow.batches import batch_of
 from narrows.arrow.conversion import from_text
 from narrows.arrow.names import places_by_name
-from narrows.arrow.times import Zone, find_zone
 from narrows.arrow.types import arrow_type
 from narrows.errors import Code, InternalError, fail
 from narrows.formats.base import OptionMap
 from narrows.formats.decoder import BadPayload, Decoded
 from narrows.formats.text.decoder import NOT_UTF8, is_utf8
+from narrows.formats.time_columns import TimeForms, counted, forms_of, rewritten, rewritten_dates
 from narrows.projection.columns import DecodeProjection
-from narrows.schema import DataType
+from narrows.schema import DATE, TIMESTAMP, DataType
 
 _NO_TEXTS = pa.array([], pa.string())
 
@@ -39,7 +39,7 @@ class CsvDecoder:
     def __init__(self, options: OptionMap | None = None) -> None:
         self._options = options = options or {}
         self._delimiter = _checked_delimiter(options.get("delimiter", ","))
-        self._zone = _checked_zone(options.get("timezone", "UTC"))
+        self._times = forms_of(options)
         self.has_header = options.get("header") is True
         """Does the first line of each file name the columns? Then `with_header` must be used."""
         self._header: list[str] | None = None
@@ -92,7 +92,7 @@ class CsvDecoder:
             raise InternalError("a file with a header is read by the decoder `with_header` makes")
         else:
             places, width = {name: place for place, name in enumerate(schema.names)}, len(schema)
-        return _Layout(projection, places, width, self._delimiter, self._zone)
+        return _Layout(projection, places, width, self._delimiter, self._times)
 
 
 def _unusable(payload: bytes) -> str | None:
@@ -110,7 +110,7 @@ class _Layout:
         places: Mapping[str, int],
         width: int,
         delimiter: str,
-        zone: Zone,
+        times: TimeForms,
     ) -> None:
         self.projection = projection
         self.problem = None if places else "the header of the file names none of the columns"
@@ -122,7 +122,7 @@ class _Layout:
         self.no_rows = pa.table(dict.fromkeys(included, _NO_TEXTS))
         self._names = [str(place) for place in range(width)]
         self._delimiter = delimiter
-        self._zone = zone
+        self._times = times
         self._shield = delimiter.encode("ascii") * (width - 1)
         self._convert_options = pyarrow.csv.ConvertOptions(
             include_columns=included,
@@ -151,11 +151,21 @@ class _Layout:
         for dtype, places in by_type.items():
             chunks = [chunk for p in places for chunk in table.column(self._fields[p]).chunks]
             texts = pa.concat_arrays([_NO_TEXTS, *chunks])
-            values = from_text(texts, dtype, self._zone)
+            values = self._values(texts, dtype)
             mistyped += values.null_count - texts.null_count
             for number, place in enumerate(places):
                 made[place] = values.slice(number * rows, rows)
         return [made[place] for place in range(len(self.projection.columns))], mistyped
+
+    def _values(self, texts: pa.Array, dtype: DataType) -> pa.Array:
+        times = self._times
+        if dtype == TIMESTAMP:
+            if times.unit is not None:
+                return counted(texts, times.unit).cast(arrow_type(dtype))
+            texts = rewritten(texts, times.timestamp)
+        elif dtype == DATE:
+            texts = rewritten_dates(texts, times.date)
+        return from_text(texts, dtype, times.zone)
 
     def parse(
         self, positions: Sequence[int], payloads: Sequence[bytes], bad: dict[int, str]
@@ -214,10 +224,3 @@ def _checked_delimiter(delimiter: object) -> str:
         message = f"option `delimiter` takes one ASCII character, not `{delimiter}`"
         raise fail(Code.INVALID_OPTION, message, None, "for example ',' or ';' or a tab")
     return delimiter
-
-
-def _checked_zone(name: object) -> Zone:
-    zone = find_zone(str(name))
-    if zone is None:
-        raise fail(Code.INVALID_OPTION, f"there is no time zone `{name}`")
-    return zone

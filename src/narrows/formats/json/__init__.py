@@ -1,11 +1,15 @@
-"""JSON: objects, one a line or one a message."""
+"""JSON: objects, one a line or one a message; or, with `multiline`, over several lines."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from narrows.formats.base import Format, OptionMap
-from narrows.formats.decoder import RecordDecoder
+from narrows.formats.decoder import FoundDocuments, RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.formats.kernel import chosen_kernel
+from narrows.formats.time_patterns import TIME_OPTIONS
+from narrows.plugins.declared import Documents, Framing, Lines
 from narrows.plugins.options import OptionSpec
 
 
@@ -13,6 +17,16 @@ def _decoder(options: OptionMap) -> RecordDecoder:
     from narrows.formats.json.decoder import make
 
     return make(options)
+
+
+def _documents(chunks: Iterator[bytes]) -> Iterator[FoundDocuments]:
+    from narrows.formats.json.documents import find_documents
+
+    return find_documents(chunks)
+
+
+def _framing(options: OptionMap) -> Framing:
+    return Documents() if options.get("multiline") is True else Lines()
 
 
 def _encoder(options: OptionMap) -> Encoder:
@@ -23,7 +37,17 @@ def _encoder(options: OptionMap) -> Encoder:
 
 FORMAT = Format(
     name="json",
-    source_options=(),
+    source_options=(
+        OptionSpec(
+            "multiline",
+            "a file is a list of objects, or objects one after the other, over as many lines as"
+            " they take",
+            type=bool,
+            default=False,
+            of_files=True,
+        ),
+        *TIME_OPTIONS,
+    ),
     sink_options=(
         OptionSpec(
             "layout",
@@ -35,7 +59,9 @@ FORMAT = Format(
             "omit_null_columns", "leave out columns that are NULL", type=bool, default=False
         ),
     ),
+    framing_by_options=_framing,
     decoder=_decoder,
+    documents=_documents,
     encoder=_encoder,
     kernel=chosen_kernel,
     supports_by_index_projection=True,

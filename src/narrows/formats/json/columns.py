@@ -16,9 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from narrows.arrow.times import Zone, date_days, seconds_to_micros, timestamp_micros
+from narrows.arrow.times import date_days, seconds_to_micros, timestamp_micros
 from narrows.arrow.types import arrow_type
 from narrows.formats.json.values import Mistyped
+from narrows.formats.time_columns import TimeForms, counted, rewritten, rewritten_dates
 from narrows.schema import DATE, INTEGRAL, TIMESTAMP, Array, DataType, Map, Struct
 
 
@@ -45,13 +46,13 @@ class ColumnSink:
             part.truncate(length)
         del self.values[length:]
 
-    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+    def to_arrow(self, times: TimeForms, mistyped: Mistyped) -> pa.Array:
         return pa.array(self.values, self.target)
 
 
 class _Structs(ColumnSink):
-    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
-        members = [part.to_arrow(zone, mistyped) for part in self.parts]
+    def to_arrow(self, times: TimeForms, mistyped: Mistyped) -> pa.Array:
+        members = [part.to_arrow(times, mistyped) for part in self.parts]
         there = pa.array(self.values, pa.bool_()).buffers()[1]
         return pa.Array.from_buffers(self.target, len(self.values), [there], children=members)
 
@@ -66,15 +67,15 @@ class _Lists(ColumnSink):
                 part.truncate(kept)
         del self.values[length:]
 
-    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
-        elements = [part.to_arrow(zone, mistyped) for part in self.parts]
+    def to_arrow(self, times: TimeForms, mistyped: Mistyped) -> pa.Array:
+        elements = [part.to_arrow(times, mistyped) for part in self.parts]
         offsets = pa.array([*self.values, len(elements[0])], pa.int32())
         kind = pa.ListArray if len(elements) == 1 else pa.MapArray
         return kind.from_arrays(offsets, *elements, type=self.target)
 
 
 class _Integers(ColumnSink):
-    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
+    def to_arrow(self, times: TimeForms, mistyped: Mistyped) -> pa.Array:
         try:
             return pa.array(self.values, self.target)
         except (OverflowError, pa.ArrowInvalid):
@@ -85,13 +86,13 @@ class _Integers(ColumnSink):
 
 
 class _Dates(ColumnSink):
-    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
-        return _dates(self.values, self.target, mistyped)
+    def to_arrow(self, times: TimeForms, mistyped: Mistyped) -> pa.Array:
+        return _dates(self.values, self.target, times, mistyped)
 
 
 class _Timestamps(ColumnSink):
-    def to_arrow(self, zone: Zone, mistyped: Mistyped) -> pa.Array:
-        return _timestamps(self.values, self.target, zone, mistyped)
+    def to_arrow(self, times: TimeForms, mistyped: Mistyped) -> pa.Array:
+        return _timestamps(self.values, self.target, times, mistyped)
 
 
 def sink_for(dtype: DataType) -> ColumnSink:
@@ -122,8 +123,10 @@ _LOCAL = f"{_TIME}$"
 reads one."""
 
 
-def _dates(texts: list[Any], target: pa.DataType, mistyped: Mistyped) -> pa.Array:
-    column = pa.array(texts, pa.string())
+def _dates(texts: list[Any], target: pa.DataType, times: TimeForms, mistyped: Mistyped) -> pa.Array:
+    given = pa.array(texts, pa.string())
+    column = rewritten_dates(given, times.date)
+    _count_lost(column, given, mistyped)
     try:
         plain = _matching(column, f"{_DAY}$").cast(target)
     except pa.ArrowInvalid:
@@ -131,13 +134,20 @@ def _dates(texts: list[Any], target: pa.DataType, mistyped: Mistyped) -> pa.Arra
     return _with_odd_ones(column, plain, date_days, pa.int32(), mistyped)
 
 
-def _timestamps(values: list[Any], target: pa.DataType, zone: Zone, mistyped: Mistyped) -> pa.Array:
+def _timestamps(
+    values: list[Any], target: pa.DataType, times: TimeForms, mistyped: Mistyped
+) -> pa.Array:
+    zone = times.zone
+    if times.unit is not None:
+        return _numbers(values, times.unit, mistyped).cast(target)
     try:
-        column = pa.array(values, pa.string())
+        given = pa.array(values, pa.string())
     except pa.ArrowTypeError:
         # Some are numbers.
-        micros = [None if value is None else _micros(value, zone, mistyped) for value in values]
+        micros = [None if value is None else _micros(value, times, mistyped) for value in values]
         return pa.array(micros, pa.int64()).cast(target)
+    column = rewritten(given, times.timestamp)
+    _count_lost(column, given, mistyped)
     try:
         if _all_match(column, _ZONED):
             return column.cast(target)
@@ -154,9 +164,26 @@ def _timestamps(values: list[Any], target: pa.DataType, zone: Zone, mistyped: Mi
     )
 
 
-def _micros(value: str | int, zone: Zone, mistyped: Mistyped) -> int | None:
-    micros = timestamp_micros(value, zone) if isinstance(value, str) else seconds_to_micros(value)
+def _micros(value: str | int, times: TimeForms, mistyped: Mistyped) -> int | None:
+    if isinstance(value, int):
+        micros = seconds_to_micros(value)
+    else:
+        text = value if times.timestamp is None else times.timestamp.rewritten(value)
+        micros = None if text is None else timestamp_micros(text, times.zone)
     return micros if micros is not None else mistyped(value)
+
+
+def _numbers(values: list[Any], unit: int, mistyped: Mistyped) -> pa.Array:
+    """Numbers, and texts that are."""
+    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
+    micros = counted(texts, unit)
+    _count_lost(micros, texts, mistyped)
+    return micros
+
+
+def _count_lost(made: pa.Array, texts: pa.Array, mistyped: Mistyped) -> None:
+    for _ in range(made.null_count - texts.null_count):
+        mistyped(None)
 
 
 def _with_odd_ones(

@@ -15,13 +15,12 @@ from collections.abc import Sequence
 
 import simdjson
 
-from narrows.arrow.times import find_zone
-from narrows.errors import Code, fail
 from narrows.formats.base import OptionMap
 from narrows.formats.decoder import Decoded, RecordDecoder
 from narrows.formats.json.program import Program
 from narrows.formats.kept import Kept
 from narrows.formats.kernel import PORTABLE, chosen_kernel
+from narrows.formats.time_columns import forms_of
 from narrows.projection.columns import DecodeProjection
 
 _CAPACITY = 32 * 1024 * 1024
@@ -32,14 +31,11 @@ trusts the count: this is as large as a payload may be without one list of more.
 class JsonDecoder:
     """Decodes objects, one a payload, or lists of objects. Not for two threads at a time."""
 
-    def __init__(self, zone: str = "UTC") -> None:
-        """The zone is that of timestamps which name none."""
-        found = find_zone(zone)
-        if found is None:
-            raise fail(Code.INVALID_OPTION, f"there is no time zone `{zone}`")
-        self.zone = found
+    def __init__(self, zone: str = "UTC", **options: object) -> None:
+        """The zone is that of timestamps which name none; the options are a source's."""
+        self.times = times = forms_of({**options, "timezone": zone})
         parser = simdjson.Parser(max_capacity=_CAPACITY)
-        self._programs = Kept(lambda projection: Program(projection, found, parser))
+        self._programs = Kept(lambda projection: Program(projection, times, parser))
 
     def decode_with_projection(
         self, payloads: Sequence[bytes], projection: DecodeProjection
@@ -48,9 +44,10 @@ class JsonDecoder:
 
 
 def make(options: OptionMap) -> RecordDecoder:
+    given = {name: options[name] for name in ("timestamp_format", "date_format") if name in options}
     zone = str(options.get("timezone", "UTC"))
     if chosen_kernel() == PORTABLE:
-        return JsonDecoder(zone)
+        return JsonDecoder(zone, **given)
     from narrows.formats.json.native import NativeJsonDecoder
 
-    return NativeJsonDecoder(zone)
+    return NativeJsonDecoder(zone, **given)

@@ -4,6 +4,9 @@ It decodes whole batches without the interpreter. Payloads of which it is not su
 valid JSON, and values in uncommon forms: a time in `Europe/Paris`, half a surrogate pair - it
 leaves alone, and the portable kernel decodes those. So what is bad, why, and what odd values mean
 is decided in one place, and the two kernels can differ only in what is common.
+
+Times of a form that the source declares (`timestamp_format`) it does not know: a projection that
+has times is all the portable kernel's then.
 """
 
 from __future__ import annotations
@@ -17,25 +20,26 @@ import pyarrow as pa
 
 from narrows.arrow.batches import batch_of
 from narrows.files.faults import shrunk, unreadable
-from narrows.files.lines import read_blocks
+from narrows.files.lines import BLOCK_BYTES, Block, read_blocks
 from narrows.files.ranges import FileRange
 from narrows.formats.decoder import BadPayload, Decoded, DecodedPart, Pieces
 from narrows.formats.fragments import encode_fragments
 from narrows.formats.json.decoder import JsonDecoder
-from narrows.formats.json.native_program import describe
+from narrows.formats.json.native_program import describe, has_time
 from narrows.formats.kept import Kept
 from narrows.formats.kernel import load_native
 from narrows.formats.null_payloads import decode_present
 from narrows.projection.columns import DecodeProjection
+from narrows.schema import DATE, TIMESTAMP
 
 
 class NativeJsonDecoder:
     """Decodes as `JsonDecoder` does, several times as fast. Not for two threads at a time."""
 
-    def __init__(self, zone: str = "UTC") -> None:
-        self._portable = JsonDecoder(zone)
+    def __init__(self, zone: str = "UTC", **options: object) -> None:
+        self._portable = JsonDecoder(zone, **options)
         self._zone_name = zone
-        fixed = self._portable.zone
+        fixed = self._portable.times.zone
         zone_offset = fixed if isinstance(fixed, int) else None
         self._kernel = kernel = load_native()
         self._programs = Kept(lambda projection: _Program(projection, zone_offset, kernel))
@@ -43,6 +47,8 @@ class NativeJsonDecoder:
     def decode_with_projection(
         self, payloads: Sequence[bytes], projection: DecodeProjection
     ) -> Decoded:
+        if self._is_portable(projection):
+            return self._portable.decode_with_projection(payloads, projection)
         program = self._programs.of(projection)
         try:
             found = program.decoder.decode(payloads)
@@ -52,6 +58,8 @@ class NativeJsonDecoder:
         return self._decoded(found, program, projection, left)
 
     def decode_array(self, payloads: pa.Array, projection: DecodeProjection) -> Decoded:
+        if self._is_portable(projection):
+            return self._portable.decode_with_projection(payloads.to_pylist(), projection)
         payloads.validate()  # the Arrow C interface does not tell how long a buffer is
         program = self._programs.of(projection)
         try:
@@ -71,6 +79,9 @@ class NativeJsonDecoder:
         return self._decoded(found, program, projection, left)
 
     def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded:
+        if self._is_portable(projection):
+            payloads = Block(list(pieces), 1, 0, keep_blank=False).payloads
+            return self._portable.decode_with_projection(payloads, projection)
         program = self._programs.of(projection)
         found = program.decoder.decode_lines(pieces)
         left = []
@@ -87,6 +98,13 @@ class NativeJsonDecoder:
         block_bytes: int,
         block_payloads: int,
     ) -> Iterator[DecodedPart]:
+        if self._is_portable(projection):
+            for lines in read_blocks(
+                read, block_bytes=min(block_bytes, BLOCK_BYTES), block_payloads=block_payloads
+            ):
+                portable = self._portable.decode_with_projection(lines.payloads, projection)
+                yield DecodedPart(portable, lines.size, lines)
+            return
         program = self._programs.of(projection)
         try:
             reader = self._kernel.LineReader(read.path, read.start, read.end)
@@ -97,13 +115,18 @@ class NativeJsonDecoder:
                     return
                 # The last line may end behind the range, and the file's last one without LF.
                 block = FileRange(read.path, start, min(reader.offset, read.end))
-                lines = _Lines(block, found.left_payloads)
-                decoded = self._decoded(found, program, projection, lines.payloads)
-                yield DecodedPart(decoded, reader.offset - start, lines)
+                left = _Lines(block, found.left_payloads)
+                decoded = self._decoded(found, program, projection, left.payloads)
+                yield DecodedPart(decoded, reader.offset - start, left)
         except EOFError as error:
             raise shrunk(read.path) from error
         except OSError as error:
             raise unreadable(read.path, error) from error
+
+    def _is_portable(self, projection: DecodeProjection) -> bool:
+        return self._portable.times.are_declared and any(
+            has_time(column.dtype, DATE, TIMESTAMP) for column in projection.columns
+        )
 
     def _decoded(
         self, found: Any, program: _Program, projection: DecodeProjection, left: list[bytes]

@@ -109,18 +109,22 @@ def _can_transcode(projection: DecodeProjection, zone: int | None) -> bool:
     return (
         bool(projection.fragments)
         and all(fragment.format == "json" for fragment in projection.fragments)
-        and ((zone is not None and zone % 60 == 0) or not any(_has_time(f.dtype) for f in fields))
+        and (
+            (zone is not None and zone % 60 == 0)
+            or not any(has_time(f.dtype, TIMESTAMP) for f in fields)
+        )
     )
 
 
-def _has_time(dtype: DataType) -> bool:
+def has_time(dtype: DataType, *times: DataType) -> bool:
+    """Is it one of these types, or are there any in it?"""
     match dtype:
         case Struct(members):
-            return any(_has_time(member.type) for member in members)
+            return any(has_time(member.type, *times) for member in members)
         case Array(inner) | Map(_, inner):
-            return _has_time(inner)
+            return has_time(inner, *times)
         case _:
-            return dtype == TIMESTAMP
+            return dtype in times
 
 
 class _Describer:

@@ -11,13 +11,13 @@ import pyarrow as pa
 import simdjson
 
 from narrows.arrow.batches import batch_of
-from narrows.arrow.times import Zone
 from narrows.formats.decoder import BadPayload, Decoded
 from narrows.formats.json.columns import ColumnSink
 from narrows.formats.json.exact import ExactObject, MalformedError, Number, parse_exactly
 from narrows.formats.json.generated import GeneratedCode
 from narrows.formats.json.places import JsonPlace, places_of
 from narrows.formats.json.values import CurrentRow, Mistyped, NeedsExactParseError, scalar_reader
+from narrows.formats.time_columns import TimeForms
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import is_scalar
 
@@ -50,14 +50,16 @@ class _Count:
 class Program:
     """Decodes payloads under one projection. Not for two threads at a time."""
 
-    def __init__(self, projection: DecodeProjection, zone: Zone, parser: simdjson.Parser) -> None:
+    def __init__(
+        self, projection: DecodeProjection, times: TimeForms, parser: simdjson.Parser
+    ) -> None:
         self._projection = projection
         self._place, self._columns = places_of(projection.schema, projection.columns)
         self._schema = pa.schema(
             (column.text, sink.target)
             for column, sink in zip(projection.columns, self._columns, strict=True)
         )
-        self._zone = zone
+        self._times = times
         self._parser = parser
         self._mistyped = _Count()
         self._current = CurrentRow()
@@ -97,7 +99,7 @@ class Program:
     def _batch(self) -> pa.RecordBatch:
         if not self._columns:
             return batch_of(self._projection, (), self._count + self._surplus)
-        arrays = [column.to_arrow(self._zone, self._mistyped) for column in self._columns]
+        arrays = [column.to_arrow(self._times, self._mistyped) for column in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _row_positions(self) -> list[int] | None:

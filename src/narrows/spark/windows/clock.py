@@ -51,10 +51,26 @@ class ClockSpec:
     """In the last step of a bounded run: where the watermark must go."""
 
 
+_KEPT = 8
+"""Files of a clock that stay. A batch that was cut short is run again before the next end is said,
+so nobody needs more than the last two."""
+
+
 def say_end(folder: Path, closes: int) -> None:
-    """Says that the input has ended: the watermark may go where all windows are over."""
+    """Says that the input has ended: the watermark may go where all windows are over.
+
+    What was said long ago goes: a pipeline that is run every minute says half a million ends a
+    year.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    said = sorted(int(path.stem) for path in folder.glob("*.txt") if _is_time(path.stem))
+    for old in said[: -_KEPT + 1]:
+        (folder / f"{old}.txt").unlink(missing_ok=True)
     write_atomically(folder / f"{closes}.txt", str(closes).encode("ascii"))
+
+
+def _is_time(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
 
 
 def clock_frame(spark: SparkSession, spec: ClockSpec) -> DataFrame:
