@@ -15,11 +15,8 @@ from support.long_run import LongRun
 SHORT = {
     "spark.sql.streaming.minBatchesToRetain": "5",
     "spark.sql.streaming.fileSource.log.compactInterval": "10",
-    "spark.sql.streaming.fileSource.log.cleanupDelay": "1s",
 }
-"""What Spark keeps of the last 100 batches it keeps of five here, so that fewer batches will do. It
-makes its log of markers in the query's own thread, of the session's settings at that time: those
-that are set only while a query is started (`query_settings`) may come too early for it."""
+"""What Spark keeps of the last 100 batches it keeps of five here, so that fewer batches will do."""
 
 
 @pytest.fixture

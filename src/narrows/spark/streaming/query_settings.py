@@ -16,7 +16,8 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 _LOG_IS_KEPT_FOR = "spark.sql.streaming.fileSource.log.cleanupDelay"
 """How long Spark keeps files of its log of markers, besides those of the last 100 batches. The
-default of ten minutes is for stores that do not show at once what was written."""
+default of ten minutes is for stores that do not show at once what was written. A query looks at
+this in a thread of its own, some time after it was started: so it is set and left."""
 
 LOG_IS_KEPT_FOR = "10s"
 _STARTING = threading.Lock()
@@ -28,17 +29,15 @@ _BATCHES_WITHOUT_ROWS = "spark.sql.streaming.noDataMicroBatches.enabled"
 def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> Iterator[None]:
     """What the plan needs, for a query that is started in this block.
 
-    Queries keep the settings they were started with, and a checkpoint keeps its store; so others,
-    and the user's own, are left alone. `closes_later`: another query will close all windows, so
+    Queries keep the other settings they were started with, and a checkpoint keeps its store; so
+    other queries, and the user's own, are left alone. `closes_later`: another query will close all windows, so
     this one need not go through its state once more for those that are over.
     """
-    wanted = {
-        _BATCHES_WITHOUT_ROWS: "false" if closes_later else "true",
-        _LOG_IS_KEPT_FOR: LOG_IS_KEPT_FOR,
-    }
+    wanted = {_BATCHES_WITHOUT_ROWS: "false" if closes_later else "true"}
     if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
         wanted[_PROVIDER] = _ROCKSDB
     with _STARTING:
+        spark.conf.set(_LOG_IS_KEPT_FOR, LOG_IS_KEPT_FOR)
         before = {key: str(spark.conf.get(key)) for key in wanted}
         for key, value in wanted.items():
             spark.conf.set(key, value)
