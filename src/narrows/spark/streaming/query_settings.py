@@ -30,8 +30,8 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
     """What the plan needs, for a query that is started in this block.
 
     Queries keep the other settings they were started with, and a checkpoint keeps its store; so
-    other queries, and the user's own, are left alone. `closes_later`: another query will close all windows, so
-    this one need not go through its state once more for those that are over.
+    other queries, and the user's own, are left alone. `closes_later`: another query will close all
+    windows, so this one need not go through its state once more for those that are over.
     """
     wanted = {_BATCHES_WITHOUT_ROWS: "false" if closes_later else "true"}
     if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
