@@ -24,8 +24,16 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
     if problem is not None:
         raise fail(Code.WRONG_TYPE, problem, statement.name_span)
     values = dict(checked.values)
+    source = Source(
+        name=statement.name,
+        schema=statement.schema,
+        bounded=bounded,
+        connector=checked.connector.name,
+        format=checked.format_name,
+        options=values,
+    )
     if "eventtime" in values:
-        values["eventtime"] = _event_time(statement.options, statement.schema)
+        values["eventtime"] = _event_time(statement.options, source.row)
     for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
         if option in values and "eventtime" not in values:
             raise fail(
@@ -41,14 +49,7 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
             statement.options["start_at"].key_span,
             "add `shared = true`; a regular stream begins with the first file",
         )
-    return Source(
-        name=statement.name,
-        schema=statement.schema,
-        bounded=bounded,
-        connector=checked.connector.name,
-        format=checked.format_name,
-        options=values,
-    )
+    return source
 
 
 def declared_sink(statement: CreateSink) -> Sink:

@@ -75,6 +75,7 @@ class SharedStream:
         return replace(
             self._context.placed(self.source, spec),
             connector="shared log",
+            projection=spec.projection.stored,
             options={
                 **spec.options,
                 FOLDER: str(self.folder),
@@ -149,7 +150,7 @@ class SharedStream:
             source=source.name,
             connector=source.connector,
             format=source.format,
-            projection=DecodeProjection(source.schema, NOTHING),
+            projection=DecodeProjection(source.schema, NOTHING, metadata=source.metadata),
             names=(),
             options=options,
             on_error=str(options.get("on_error", "dead_letter")),
@@ -193,5 +194,5 @@ class SharedStream:
 
 def _definition(source: Source) -> str:
     """What the entries of a stream are made of; short, for a schema may have 15 000 columns."""
-    text = f"{source.schema.sql()} {source.format} {source.identity}"
+    text = f"{source.row.sql()} {source.format} {source.identity}"
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
