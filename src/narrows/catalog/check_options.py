@@ -5,7 +5,7 @@ An option that nobody declared is an error with a suggestion, never silently ign
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from narrows.catalog.options import CONNECTOR, FORMAT
@@ -53,15 +53,15 @@ def check_options(
         own = form.options(sink=sink) or ()
         declared += [spec for spec in own if brings_files or not spec.of_files]
     specs = {spec.name: spec for spec in declared}
+    given: dict[str, OptionSpec] = {}
     problems: list[Problem] = []
     values: dict[str, OptionValue] = {
         spec.name: spec.default for spec in specs.values() if spec.default is not None
     }
     for name, option in options.items():
         try:
-            if name not in specs:
-                raise _unknown(name, option, specs, connector, form)
-            values[name] = specs[name].check(option)
+            given[name] = _spec(name, option, specs, connector, form)
+            values[name] = given[name].check(option)
         except NarrowsError as error:
             problems.extend(error.problems)
     for spec in specs.values():
@@ -70,23 +70,28 @@ def check_options(
             hint = f"connector `{connector.name}` needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
-        hidden = [o.value_span for n, o in options.items() if n in specs and specs[n].is_secret]
+        hidden = [options[name].value_span for name, spec in given.items() if spec.is_secret]
         raise NarrowsError(*problems, secrets=[span for span in hidden if span is not None])
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)
 
 
-def _unknown(
+def _spec(
     name: str,
     option: Option,
-    specs: Iterable[str],
+    specs: Mapping[str, OptionSpec],
     connector: ConnectorSpec,
     form: FormatSpec | None,
-) -> NarrowsError:
+) -> OptionSpec:
+    """What is declared of an option; an error if nobody has declared it."""
+    for spec in specs.values():
+        found = spec.named(name, option.value)
+        if found is not None:
+            return found
     known = sorted(specs)
     owner = f"connector `{connector.name}`" + (f" with format `{form.name}`" if form else "")
-    return fail(
+    raise fail(
         Code.UNKNOWN_OPTION,
         f"{owner} has no option `{name}`",
         option.key_span,

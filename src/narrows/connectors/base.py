@@ -93,6 +93,19 @@ class Lag(NamedTuple):
     bytes: int | None = None
     units: int | None = None
     """What its connector takes one by one: files, segments."""
+    partitions: Mapping[str, int] | None = None
+    """Payloads, for each part that its connector reads by itself: `{"orders:0": 17}`."""
+
+
+class SourceUnavailableError(NarrowsError):
+    """A source cannot be asked now, and may be asked again later: a broker that is away.
+
+    Raised by `available`, `admit` or `split` while a pipeline runs, it is asked again for as long
+    as the pipeline runs, with pauses that grow. Raised by a reader, it fails the task.
+    """
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(Problem(Code.SOURCE_UNAVAILABLE, reason, hint=hint))
 
 
 class SourceConnector(ABC):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.secrets import MASK, Secret, is_secret
@@ -29,11 +29,14 @@ Options = Mapping[str, Option]
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """A declared option: what values it takes, and what holds when it is not given."""
+    """A declared option: what values it takes, and what holds when it is not given.
+
+    One called `kafka.*` stands for all options that begin with `kafka.`, whatever their type.
+    """
 
     name: str
     doc: str
-    type: type[str] | type[int] | type[bool] = str
+    type: type[OptionValue] = str
     default: OptionValue | None = None
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -43,6 +46,19 @@ class OptionSpec:
     """Is it about files? Then formats have it only where a connector brings such."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
+    refuses: Callable[[str, OptionValue], str | None] = lambda option, value: None
+    """What is wrong, beside all that, with an option and its value: `takes ...`, `is ...`; None if
+    nothing is."""
+
+    def named(self, option: str, value: OptionValue) -> OptionSpec | None:
+        """What is declared of an option of this name, which may be one of a family; None if that
+        is another's."""
+        if option == self.name:
+            return self
+        family = self.name.removesuffix("*")
+        if family == self.name or not option.startswith(family) or option == family:
+            return None
+        return replace(self, name=option, type=type(value))
 
     @property
     def is_secret(self) -> bool:
@@ -59,6 +75,9 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
+        wrong = self.refuses(self.name, value)
+        if wrong is not None:
+            raise self._invalid(option, wrong)
         if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
             return Secret(value)
         return value
@@ -69,7 +88,12 @@ class OptionSpec:
         return fail(Code.INVALID_OPTION, message, option.value_span, hint)
 
 
-_TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}
+_TYPE_NAMES: Mapping[type[OptionValue], str] = {
+    str: "a string",
+    int: "a whole number",
+    bool: "true or false",
+    float: "a number",
+}
 
 
 DEFAULT_FORMAT = "json"

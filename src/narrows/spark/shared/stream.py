@@ -10,6 +10,7 @@ from typing import Any
 from narrows.catalog.objects import Source
 from narrows.demand import NOTHING, Demand
 from narrows.plugins.options import parse_duration
+from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, ConsumerRegistry, Registered
@@ -54,7 +55,9 @@ class SharedStream:
         if not self._ingest.is_active:
             self.registry.begin(_definition(self.source))
             self.log.sweep()
-        start_at = start_at or str(self.source.options.get("start_at", "latest"))
+        start_at = start_at or str(self.source.options.get(START_AT, LATEST))
+        if start_at != LATEST:  # where the ingest begins in its source is the connector's business
+            start_at = EARLIEST
         found = self.registry.register(demands, start_at)
         self.consumers |= dict.fromkeys(demands, once)
         self.trigger = trigger
