@@ -60,7 +60,7 @@ pub struct Messages {
 }
 
 // SAFETY: a message belongs to whoever took it from its queue, not to a thread; the library lets any
-// thread destroy it. Until then nobody writes to it, so that several may look at it.
+// thread destroy it. Until then nobody writes to what is read here, so that several may look at it.
 unsafe impl Send for Messages {}
 // SAFETY: as above.
 unsafe impl Sync for Messages {}
@@ -121,6 +121,11 @@ impl Messages {
         self.messages.iter().map(|message| unsafe { message.as_ref() })
     }
 
+    fn get(&self, number: usize) -> Option<&Message> {
+        // SAFETY: as in `iter`.
+        self.messages.get(number).map(|message| unsafe { message.as_ref() })
+    }
+
     /// Where a message is, for whoever calls the library himself.
     pub fn address(&self, number: usize) -> Option<usize> {
         self.messages.get(number).map(|message| message.as_ptr() as usize)
@@ -132,7 +137,11 @@ impl Messages {
     }
 
     pub fn payload(&self, number: usize) -> Option<&[u8]> {
-        self.iter().nth(number)?.payload()
+        self.get(number)?.payload()
+    }
+
+    pub fn offset(&self, number: usize) -> Option<i64> {
+        Some(self.get(number)?.offset)
     }
 
     /// How many of the messages, whose offsets ascend, stand before an offset.
@@ -289,6 +298,7 @@ mod tests {
             take(vec![message(3, Some("{}"), Some("k")), message(4, Some(""), Some("")), timeless]);
         assert_eq!(messages.payloads().collect::<Vec<_>>(), [Some(&b"{}"[..]), Some(b""), None]);
         assert_eq!((messages.payload(0), messages.payload(3)), (Some(&b"{}"[..]), None));
+        assert_eq!((messages.offset(2), messages.offset(3)), (Some(9), None));
         assert_eq!(messages.offsets(), Int64Array::from(vec![3, 4, 9]));
         assert_eq!(messages.partitions(), Int32Array::from(vec![1, 1, 0]));
         assert_eq!(messages.timestamps(), Int64Array::from(vec![Some(3000), Some(4000), None]));

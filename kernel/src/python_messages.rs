@@ -1,6 +1,6 @@
 //! Messages of `librdkafka`, as Python sees them.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -88,6 +88,11 @@ impl Messages {
     /// How many of the messages, whose offsets ascend, stand before an offset.
     fn before(&self, offset: i64) -> usize {
         self.inner.before(offset)
+    }
+
+    /// The offset of a message.
+    fn offset(&self, number: usize) -> PyResult<i64> {
+        self.inner.offset(number).ok_or_else(|| PyIndexError::new_err("there is no such message"))
     }
 
     fn offsets(&self) -> Column {
