@@ -51,6 +51,7 @@ class Code(StrEnum):
     READS_ITS_OUTPUT = "reads_its_output"
     BAD_PAYLOAD = "bad_payload"
     UNREADABLE_FILE = "unreadable_file"
+    SOURCE_UNAVAILABLE = "source_unavailable"
     BROKER_ERROR = "broker_error"
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
