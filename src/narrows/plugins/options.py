@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.plugins.row_text import ColumnsIn, RowTextError
 from narrows.secrets import MASK, Secret, is_secret
 
 OptionValue = str | int | float | bool
@@ -32,8 +33,10 @@ class OptionSpec:
     """A declared option: what values it takes, and what holds when it is not given."""
 
     name: str
+    """One that ends in `.*` is all options whose names begin so: `kafka.*`."""
     doc: str
-    type: type[str] | type[int] | type[bool] = str
+    type: type[str] | type[int] | type[bool] | None = str
+    """None for any of them."""
     default: OptionValue | None = None
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -43,6 +46,14 @@ class OptionSpec:
     """Is it about files? Then formats have it only where a connector brings such."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
+    columns_in: ColumnsIn | None = None
+    """Which columns of the row a sink's option names; see `row_text.py`."""
+
+    def covers(self, name: str) -> bool:
+        """Is this the declaration of an option that is called so?"""
+        return name == self.name or (
+            self.name.endswith(".*") and name.startswith(self.name[:-1]) and name != self.name[:-1]
+        )
 
     @property
     def is_secret(self) -> bool:
@@ -50,7 +61,7 @@ class OptionSpec:
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
-        if type(value) is not self.type:
+        if self.type is not None and type(value) is not self.type:
             raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
@@ -59,14 +70,32 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
+        if self.columns_in is not None:
+            self._check_columns(self.columns_in, option)
         if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
             return Secret(value)
         return value
+
+    def _check_columns(self, columns_in: ColumnsIn, option: Option) -> None:
+        try:
+            columns_in(str(option.value))
+        except RowTextError as error:
+            message = f"option `{self.name}`: {error}"
+            span = _inside(option, error.start, error.end)
+            raise fail(Code.INVALID_OPTION, message, span) from error
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
         given = MASK if self.is_secret else option.value
         message = f"option `{self.name}` {rule}, not `{given}`"
         return fail(Code.INVALID_OPTION, message, option.value_span, hint)
+
+
+def _inside(option: Option, start: int, end: int) -> Span | None:
+    """Where a part of a value stands; the whole value, where it is not written as it is."""
+    span, quotes = option.value_span, 2
+    if span is None or span.end - span.start != len(str(option.value)) + quotes:
+        return span
+    return Span(span.start + 1 + start, span.start + 1 + end)
 
 
 _TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}
