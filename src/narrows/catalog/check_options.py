@@ -5,8 +5,8 @@ An option that nobody declared is an error with a suggestion, never silently ign
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from narrows.catalog.options import CONNECTOR, FORMAT
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, nearest
@@ -49,19 +49,20 @@ def check_options(
     if form is None:
         declared.remove(next(spec for spec in declared if spec.name == FORMAT.name))
     else:
-        brings_files = sink or connector.delivers == "files"
+        brings_files = connector.delivers == "files"
         own = form.options(sink=sink) or ()
         declared += [spec for spec in own if brings_files or not spec.of_files]
     specs = {spec.name: spec for spec in declared}
-    given: dict[str, OptionSpec] = {}
     problems: list[Problem] = []
     values: dict[str, OptionValue] = {
         spec.name: spec.default for spec in specs.values() if spec.default is not None
     }
     for name, option in options.items():
         try:
-            given[name] = _spec(name, option, specs, connector, form)
-            values[name] = given[name].check(option)
+            spec = _declaration(name, specs.values())
+            if spec is None:
+                raise _unknown(name, option, specs, connector, form)
+            values[name] = spec.check(option)
         except NarrowsError as error:
             problems.extend(error.problems)
     for spec in specs.values():
@@ -70,28 +71,30 @@ def check_options(
             hint = f"connector `{connector.name}` needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
-        hidden = [options[name].value_span for name, spec in given.items() if spec.is_secret]
+        given = [(o.value_span, _declaration(n, specs.values())) for n, o in options.items()]
+        hidden = [span for span, spec in given if spec is not None and spec.is_secret]
         raise NarrowsError(*problems, secrets=[span for span in hidden if span is not None])
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)
 
 
-def _spec(
+def _declaration(name: str, declared: Iterable[OptionSpec]) -> OptionSpec | None:
+    """What is declared of an option, by itself or as one of many that begin alike."""
+    found = next((spec for spec in declared if spec.covers(name)), None)
+    return found if found is None or found.name == name else replace(found, name=name)
+
+
+def _unknown(
     name: str,
     option: Option,
-    specs: Mapping[str, OptionSpec],
+    specs: Iterable[str],
     connector: ConnectorSpec,
     form: FormatSpec | None,
-) -> OptionSpec:
-    """What is declared of an option; an error if nobody has declared it."""
-    for spec in specs.values():
-        found = spec.named(name, option.value)
-        if found is not None:
-            return found
+) -> NarrowsError:
     known = sorted(specs)
     owner = f"connector `{connector.name}`" + (f" with format `{form.name}`" if form else "")
-    raise fail(
+    return fail(
         Code.UNKNOWN_OPTION,
         f"{owner} has no option `{name}`",
         option.key_span,
@@ -121,7 +124,7 @@ def _format(options: Options, connector: ConnectorSpec, sink: bool) -> FormatSpe
     if option is None:
         return FORMATS.find(connector.default_sink_format if sink else DEFAULT_FORMAT)
     form = _named(FORMATS, FORMAT, option, sink)
-    reason = None if sink else _mismatch(connector, form)
+    reason = _cannot_write(connector, form) if sink else _mismatch(connector, form)
     if reason is not None:
         raise fail(Code.INVALID_OPTION, reason, option.value_span)
     return form
@@ -134,6 +137,16 @@ def _mismatch(connector: ConnectorSpec, form: FormatSpec) -> str | None:
         return f"{what}, and payloads of format `{form.name}` do not stand in files"
     if connector.delivers == "messages" and not form.takes_messages:
         return f"{what}, and format `{form.name}` is read from files only"
+    return None
+
+
+def _cannot_write(connector: ConnectorSpec, form: FormatSpec) -> str | None:
+    """Why a connector cannot take payloads of a format; None if it can."""
+    if connector.delivers == "messages" and not form.writes_messages:
+        return (
+            f"connector `{connector.name}` takes a payload a row,"
+            f" and format `{form.name}` is written to files only"
+        )
     return None
 
 

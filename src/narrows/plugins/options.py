@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.plugins.row_text import ColumnsIn, RowTextError
 from narrows.secrets import MASK, Secret, is_secret
 
 OptionValue = str | int | float | bool
@@ -29,14 +30,13 @@ Options = Mapping[str, Option]
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """A declared option: what values it takes, and what holds when it is not given.
-
-    One called `kafka.*` stands for all options that begin with `kafka.`, whatever their type.
-    """
+    """A declared option: what values it takes, and what holds when it is not given."""
 
     name: str
+    """One that ends in `.*` is all options whose names begin so: `kafka.*`."""
     doc: str
-    type: type[OptionValue] = str
+    type: type[str] | type[int] | type[bool] | None = str
+    """None for any of them."""
     default: OptionValue | None = None
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -46,19 +46,18 @@ class OptionSpec:
     """Is it about files? Then formats have it only where a connector brings such."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
+    columns_in: ColumnsIn | None = None
+    """Which columns of the row a sink's option names; see `row_text.py`."""
+
     refuses: Callable[[str, OptionValue], str | None] = lambda option, value: None
     """What is wrong, beside all that, with an option and its value: `takes ...`, `is ...`; None if
     nothing is."""
 
-    def named(self, option: str, value: OptionValue) -> OptionSpec | None:
-        """What is declared of an option of this name, which may be one of a family; None if that
-        is another's."""
-        if option == self.name:
-            return self
-        family = self.name.removesuffix("*")
-        if family == self.name or not option.startswith(family) or option == family:
-            return None
-        return replace(self, name=option, type=type(value))
+    def covers(self, name: str) -> bool:
+        """Is this the declaration of an option that is called so?"""
+        return name == self.name or (
+            self.name.endswith(".*") and name.startswith(self.name[:-1]) and name != self.name[:-1]
+        )
 
     @property
     def is_secret(self) -> bool:
@@ -66,7 +65,7 @@ class OptionSpec:
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
-        if type(value) is not self.type:
+        if self.type is not None and type(value) is not self.type:
             raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
@@ -78,9 +77,19 @@ class OptionSpec:
         wrong = self.refuses(self.name, value)
         if wrong is not None:
             raise self._invalid(option, wrong)
+        if self.columns_in is not None:
+            self._check_columns(self.columns_in, option)
         if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
             return Secret(value)
         return value
+
+    def _check_columns(self, columns_in: ColumnsIn, option: Option) -> None:
+        try:
+            columns_in(str(option.value))
+        except RowTextError as error:
+            message = f"option `{self.name}`: {error}"
+            span = _inside(option, error.start, error.end)
+            raise fail(Code.INVALID_OPTION, message, span) from error
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
         given = MASK if self.is_secret else option.value
@@ -88,12 +97,15 @@ class OptionSpec:
         return fail(Code.INVALID_OPTION, message, option.value_span, hint)
 
 
-_TYPE_NAMES: Mapping[type[OptionValue], str] = {
-    str: "a string",
-    int: "a whole number",
-    bool: "true or false",
-    float: "a number",
-}
+def _inside(option: Option, start: int, end: int) -> Span | None:
+    """Where a part of a value stands; the whole value, where it is not written as it is."""
+    span, quotes = option.value_span, 2
+    if span is None or span.end - span.start != len(str(option.value)) + quotes:
+        return span
+    return Span(span.start + 1 + start, span.start + 1 + end)
+
+
+_TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}
 
 
 DEFAULT_FORMAT = "json"

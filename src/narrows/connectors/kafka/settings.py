@@ -65,6 +65,7 @@ BROKERS = OptionSpec(
 PROPERTIES = OptionSpec(
     f"{PREFIX}*",
     "a property of `librdkafka`, for security and tuning: `kafka.security.protocol`",
+    type=None,
     refuses=_not_for_users,
 )
 CONNECTION: Final = (BROKERS, PROPERTIES)
