@@ -101,17 +101,18 @@ class Cluster:
         names: Iterable[str] = self._client.list_topics(timeout=_ANSWER_SECONDS).topics
         return names
 
-    def topics(self, names: Iterable[str]) -> tuple[Topics, list[str]]:
-        """How far topics reach that everybody may read, and which of them are not there."""
+    def topics(
+        self, names: Iterable[str], seconds: float = _ANSWER_SECONDS
+    ) -> tuple[Topics, list[str]]:
+        """How far topics reach that everybody may read, and which of them are not there. An answer
+        may take so long."""
         from confluent_kafka import TopicCollection, TopicPartition
 
         wanted = list(names)
         if not wanted:
             return Topics({}), []
         self._client.poll(0)
-        described = self._client.describe_topics(
-            TopicCollection(wanted), request_timeout=_ANSWER_SECONDS
-        )
+        described = self._client.describe_topics(TopicCollection(wanted), request_timeout=seconds)
         ids: dict[str, str] = {}
         missing: list[str] = []
         places: list[TopicPartition] = []
@@ -122,8 +123,8 @@ class Cluster:
                 continue
             ids[name] = str(found.topic_id or "")
             places += [TopicPartition(name, partition.id) for partition in found.partitions]
-        first = self._offsets(places, _which().earliest())
-        ends = self._offsets(places, _which().latest())
+        first = self._offsets(places, _which().earliest(), seconds)
+        ends = self._offsets(places, _which().latest(), seconds)
         # A partition may have gone in between.
         extents = {
             place: Extent(first[place], max(first[place], end))
@@ -138,10 +139,12 @@ class Cluster:
         from confluent_kafka import TopicPartition
 
         wanted = [TopicPartition(*place) for place in places]
-        found = self._offsets(wanted, _which().for_timestamp(time))
+        found = self._offsets(wanted, _which().for_timestamp(time), _ANSWER_SECONDS)
         return {place: offset for place, offset in found.items() if offset >= 0}
 
-    def _offsets(self, places: list[TopicPartition], which: Any) -> dict[Partition, int]:
+    def _offsets(
+        self, places: list[TopicPartition], which: Any, seconds: float
+    ) -> dict[Partition, int]:
         from confluent_kafka import IsolationLevel
 
         if not places:
@@ -149,7 +152,7 @@ class Cluster:
         answers = self._client.list_offsets(
             dict.fromkeys(places, which),
             isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=_ANSWER_SECONDS,
+            request_timeout=seconds,
         )
         found = {}
         for place, future in answers.items():

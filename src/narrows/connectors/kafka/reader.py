@@ -29,7 +29,7 @@ from narrows.connectors.base import (
 from narrows.connectors.kafka.cluster import cluster_of, is_passing
 from narrows.connectors.kafka.faults import KafkaError
 from narrows.connectors.kafka.messages import Fetched, MessageBatch
-from narrows.connectors.kafka.offsets import OffsetRange, Partition
+from narrows.connectors.kafka.offsets import OffsetRange, Partition, Topics
 from narrows.connectors.kafka.streams import KeptStream, client_of
 from narrows.formats.decoder import Decoded
 from narrows.plugins.options import parse_duration
@@ -146,7 +146,7 @@ class _Reading:
         if error is not None and not says_gone and not is_passing(error):
             raise error
         try:
-            there, missing = cluster_of(self._options).topics([self._read.topic])
+            there, missing = self._look()
         except SourceUnavailableError:
             return  # that is why
         read, at = self._read, self._reached
@@ -171,11 +171,15 @@ class _Reading:
         if not self._read.topic_id:
             return
         try:
-            there, _ = cluster_of(self._options).topics([self._read.topic])
+            there, _ = self._look()
         except SourceUnavailableError:
             return
         if self._is_another(there.ids):
             self._lose(self._read.end, "the topic was made anew")
+
+    def _look(self) -> tuple[Topics, list[str]]:
+        seconds = min(_ASK_SECONDS, self._patience)
+        return cluster_of(self._options).topics([self._read.topic], seconds)
 
     def _is_another(self, ids: Any) -> bool:
         known, found = self._read.topic_id, ids.get(self._read.topic)
