@@ -14,9 +14,17 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+    admin,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
@@ -127,6 +135,20 @@ class Topics:
             producer.commit_transaction(DEADLINE)
         else:
             producer.abort_transaction(DEADLINE)
+        place = TopicPartition(name, partition)
+        ended = "the broker has told the partition that the transaction is over"
+        await_that(lambda: len({self._end(place, level) for level in IsolationLevel}) == 1, ended)
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The offsets of a consumer group."""
+        asked = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+        found = asked[group].result(DEADLINE).topic_partitions
+        return {(place.topic, place.partition): place.offset for place in found}
+
+    def _end(self, place: TopicPartition, level: IsolationLevel) -> int:
+        latest: Any = admin
+        asked = self.admin.list_offsets({place: latest.OffsetSpec.latest()}, isolation_level=level)
+        return int(asked[place].result(DEADLINE).offset)
 
     def _partitions(self, name: str) -> int:
         described = self.admin.describe_topics(TopicCollection([name]))[name]

@@ -10,25 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions
 
 from kafka_broker import Broker
 from narrows.connectors.base import LostRangeError, SourceUnavailableError, find_connector
+from narrows.connectors.kafka import offsets
 from narrows.demand import ALL, Demand, fields
 from narrows.errors import NarrowsError
 from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Field, Struct
 from support.conformance.source_case import SCHEMA, Reading, SourceCase, document
-from support.kafka import DEADLINE, Topics, await_that
+from support.kafka import Topics, await_that
 
 
 class Case(SourceCase):
     connector = "kafka"
 
-    def __init__(self, folder: Path, topics: Topics, topic: str) -> None:
+    def __init__(
+        self, folder: Path, topics: Topics, topic: str, brokers: str | None = None
+    ) -> None:
         super().__init__(folder)
-        self._options = {"brokers": topics.address, "topic": topic}
+        self._options = {"brokers": brokers or topics.address, "topic": topic}
 
     @property
     def options(self) -> Mapping[str, OptionValue]:
@@ -147,26 +149,31 @@ class TestPartitions:
         pattern.drain()
         assert numbers(pattern.all_rows()) == [1, 2, 3]
 
-    def test_lag_is_told_by_partition_and_shown_to_tools(
-        self, folder: Path, topics: Topics
-    ) -> None:
+    def test_lag_is_told_by_partition(self, folder: Path, topics: Topics) -> None:
         topic = topics.make(partitions=2)
-        group = f"group-{topic}"
-        more = {"max_messages_per_trigger": 2, "group": group}
-        reading = Reading(Case(folder, topics, topic), more=more)
+        reading = Reading(Case(folder, topics, topic), more={"max_messages_per_trigger": 2})
         topics.put(topic, documents(0, 1, 2, 3))
-        entry = reading.admit()
+        reading.admit()
         topics.put(topic, documents(4), partition=1)
         lag = reading.source.lag(reading.log, reading.source.available())
         assert lag.payloads == 3
         assert lag.partitions == {f"{topic}:0": 2, f"{topic}:1": 1}
         assert lag.bytes is not None
-        reading.source.committed(entry)
-        (asked,) = topics.admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)]
-        ).values()
-        (found,) = asked.result(DEADLINE).topic_partitions
-        assert (found.topic, found.partition, found.offset) == (topic, 0, 2)
+
+    def test_tools_see_how_far_it_has_come(self, folder: Path, topics: Topics) -> None:
+        topic = topics.make(partitions=2)
+        group = f"group-{topic}"
+        reading = Reading(Case(folder, topics, topic), more={"group": group})
+        for partition in (0, 1):
+            topics.put(topic, documents(0, 1), partition=partition)
+            reading.admit()
+        topics.put(topic, documents(2))
+        reading.admit()
+        reading.source.committed(reading.log.entry(1))  # and with that entry 0
+        assert topics.committed(group) == {(topic, 0): 2, (topic, 1): 2}
+        reading.restart()
+        reading.source.committed(reading.log.entry(2))
+        assert topics.committed(group) == {(topic, 0): 3, (topic, 1): 2}
 
 
 class TestStart:
@@ -321,26 +328,33 @@ class TestMetadata:
 
 
 class TestUnavailable:
-    def test_a_broker_that_is_away_is_waited_for_but_not_for_ever(
+    NOBODY = "127.0.0.1:1"
+
+    def test_the_driver_says_so(
+        self, folder: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("narrows.connectors.kafka.cluster._ANSWER_SECONDS", 0.5)
+        case = Case(folder, topics, "t", brokers=self.NOBODY)
+        with pytest.raises(SourceUnavailableError, match=self.NOBODY):
+            Reading(case).source.available()
+
+    def test_a_task_waits_but_not_for_ever(self, folder: Path, topics: Topics) -> None:
+        case = Case(folder, topics, "t", brokers=self.NOBODY)
+        reading = Reading(case, more={"patience": "1 second"})
+        there = offsets.Topics({offsets.Partition("t", 0): offsets.Extent(5, 9)}, {"t": "id"})
+        with pytest.raises(SourceUnavailableError, match=r"`t`.*nothing came for 1 .*offset 5"):
+            reading.rows(offsets.whole_entry(there, "earliest", 100))
+
+    def test_a_broker_that_starts_again_is_read_on(
         self, folder: Path, topics: Topics, broker: Broker
     ) -> None:
         topic = topics.make()
         topics.put(topic, documents(0, 1))
-        reading = Reading(Case(folder, topics, topic), more={"patience": "2 seconds"})
+        reading = Reading(Case(folder, topics, topic))
         reading.drain()
         assert numbers(reading.all_rows()) == [0, 1]
         broker.stop()
-        try:
-            with pytest.raises(SourceUnavailableError, match=topics.address):
-                reading.source.available()
-            with pytest.raises(SourceUnavailableError, match=f"`{topic}`.*nothing came for 2"):
-                reading.all_rows()
-        finally:
-            broker.start()
-        await_that(lambda: self._reads(reading) == [0, 1], "it goes on where it was")
-
-    def _reads(self, reading: Reading) -> list[int] | None:
-        try:
-            return numbers(reading.all_rows())
-        except SourceUnavailableError:
-            return None
+        broker.start()
+        topics.put(topic, documents(2))
+        reading.drain()
+        assert numbers(reading.all_rows()) == [0, 1, 2]

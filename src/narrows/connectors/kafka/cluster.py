@@ -102,13 +102,14 @@ class Cluster:
         return names
 
     def topics(
-        self, names: Iterable[str], seconds: float = _ANSWER_SECONDS
+        self, names: Iterable[str], seconds: float | None = None
     ) -> tuple[Topics, list[str]]:
         """How far topics reach that everybody may read, and which of them are not there. An answer
         may take so long."""
         from confluent_kafka import TopicCollection, TopicPartition
 
         wanted = list(names)
+        seconds = _ANSWER_SECONDS if seconds is None else seconds
         if not wanted:
             return Topics({}), []
         self._client.poll(0)

@@ -39,7 +39,7 @@ _BLOCK_PAYLOADS = 8_192
 _BLOCK_BYTES = 4 << 20
 _FIRST_BLOCK = 1_024
 _WAIT_SECONDS = 0.5
-_ASK_SECONDS = 3.0
+_ASK_SECONDS = 1.5
 """How long nothing must have come before one asks why."""
 
 _METADATA: dict[str, Callable[[MessageBatch], pa.Array | pa.Scalar]] = {

@@ -46,6 +46,9 @@ class KafkaSource(SourceConnector):
         self._taken = Taken()
         self._upto = EMPTY
         """The entry up to which `_taken` knows the log."""
+        self._log: EntryLog | None = None
+        self._told = EMPTY
+        """The entry up to which the group knows that all is published."""
         self._measured: tuple[int, int] | None = None
         """Bytes of a message, and after how many entries they were measured."""
 
@@ -100,12 +103,25 @@ class KafkaSource(SourceConnector):
         return Lag(payloads=messages, bytes=size, partitions=partitions)
 
     def committed(self, entry: Entry) -> None:
-        self._cluster.commit(self._group, offsets.ends(entry))
+        self._cluster.commit(self._group, self._ends(entry))
+
+    def _ends(self, entry: Entry) -> dict[Partition, int]:
+        """How far everything has come with this entry and those before it that were not told."""
+        ends: dict[Partition, int] = {}
+        after = self._told
+        for found in () if self._log is None else self._log.entries(after):
+            ends |= offsets.ends(found)
+            after += 1
+            if found == entry:
+                self._told = after
+                return ends
+        return offsets.ends(entry)  # it was told before, or nobody has looked at the log yet
 
     def _look_at(self, log: EntryLog) -> None:
         last = log.last()
         if last < self._upto:  # another log, or one that was given a new start
-            self._taken, self._upto = Taken(), EMPTY
+            self._taken, self._upto, self._told = Taken(), EMPTY, EMPTY
+        self._log = log
         for entry in log.entries(after=self._upto):
             self._taken.add(entry)
         self._upto = last
