@@ -51,6 +51,7 @@ class Code(StrEnum):
     READS_ITS_OUTPUT = "reads_its_output"
     BAD_PAYLOAD = "bad_payload"
     UNREADABLE_FILE = "unreadable_file"
+    UNREACHABLE = "unreachable"
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"

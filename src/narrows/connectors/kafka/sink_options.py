@@ -1,0 +1,67 @@
+"""What a Kafka sink declares."""
+
+from __future__ import annotations
+
+from narrows.connectors.base import SinkConnector
+from narrows.connectors.target import SinkTarget
+from narrows.plugins.declared import Guarantee, OptionMap
+from narrows.plugins.options import OptionSpec
+from narrows.plugins.row_text import (
+    columns_of_column_or_text,
+    columns_of_named_texts,
+    columns_of_text,
+)
+
+SINK_OPTIONS = (
+    OptionSpec("brokers", "addresses of brokers: `host:port`, with commas between", required=True),
+    OptionSpec(
+        "topic",
+        "where rows go; `{column}` stands for a value of the row",
+        required=True,
+        columns_in=columns_of_text,
+    ),
+    OptionSpec(
+        "key",
+        "a column, or a text with `{column}`s: rows with the same key go to the same partition",
+        columns_in=columns_of_column_or_text,
+    ),
+    OptionSpec(
+        "headers",
+        "headers of every message: a JSON object of texts, which may have `{column}`s",
+        columns_in=columns_of_named_texts,
+    ),
+    OptionSpec(
+        "compression",
+        "how messages are compressed",
+        default="lz4",
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+    ),
+    OptionSpec(
+        "partitioner",
+        "how a key chooses its partition; `murmur2_random` chooses as Java's clients do",
+        default="murmur2_random",
+        choices=("murmur2_random", "murmur2", "consistent_random", "consistent", "random"),
+    ),
+    OptionSpec(
+        "exactly_once",
+        "rows of a batch become visible together, and once, whatever is killed",
+        type=bool,
+        default=False,
+    ),
+    OptionSpec(
+        "token_topic",
+        "the compacted topic that keeps which batches are written (`exactly_once`);"
+        " `__narrows_` and the pipeline's name if not given",
+    ),
+    OptionSpec("kafka.*", "any setting of `librdkafka`: `kafka.linger.ms = 20`"),
+)
+
+
+def guarantee(options: OptionMap) -> Guarantee:
+    return "exactly once" if options.get("exactly_once") is True else "at least once"
+
+
+def make_sink(target: SinkTarget) -> SinkConnector:
+    from narrows.connectors.kafka.sink import KafkaSink
+
+    return KafkaSink(target)
