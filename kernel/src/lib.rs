@@ -8,8 +8,13 @@ pub mod encode;
 pub mod files;
 pub mod json;
 pub mod lines;
+pub mod messages;
 #[cfg(feature = "python")]
 mod python;
 #[cfg(feature = "python")]
+mod python_arrays;
+#[cfg(feature = "python")]
 mod python_encode;
+#[cfg(feature = "python")]
+mod python_messages;
 pub mod transcode;

@@ -3,12 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::{Array, BinaryArray, StructArray};
 use pyo3::exceptions::{PyEOFError, PyOverflowError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyCapsule, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::decode::columns::Kind;
 use crate::decode::members::Members;
@@ -16,11 +15,12 @@ use crate::decode::program::{Place, Program, Read, Shape};
 use crate::decode::{Decoded, Failure};
 use crate::files::Unreadable;
 use crate::lines::Lines;
-use crate::python_encode::import;
+use crate::python_arrays::{Capsules, Column, capsules, import};
+use crate::python_messages::Messages;
 use crate::transcode::program::{Form, Fragment, Text, Transcoding};
 
 /// Changes when what Python hands over, or gets back, changes.
-const PROTOCOL: u32 = 4;
+const PROTOCOL: u32 = 5;
 
 #[pymodule]
 fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -29,7 +29,8 @@ fn narrows_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decoder>()?;
     module.add_class::<Batch>()?;
     module.add_class::<LineReader>()?;
-    module.add_class::<crate::python_encode::Texts>()?;
+    module.add_class::<Column>()?;
+    module.add_class::<Messages>()?;
     module.add_function(wrap_pyfunction!(crate::python_encode::encode, module)?)
 }
 
@@ -84,6 +85,22 @@ impl Decoder {
         let inner = &mut self.inner;
         let decoded = py.detach(|| guarded(|| Ok(inner.decode(payloads.into_iter())?)))?;
         Ok(Batch::new(decoded))
+    }
+
+    /// Decodes the payloads of messages; those that are null make no row, and are no fault.
+    fn decode_messages(&mut self, py: Python<'_>, messages: &Messages) -> PyResult<Batch> {
+        let (inner, messages) = (&mut self.inner, &messages.inner);
+        let decode = || {
+            inner.begin();
+            for payload in messages.payloads() {
+                match payload {
+                    Some(payload) => drop(inner.add(payload)?),
+                    None => inner.pass(),
+                }
+            }
+            Ok(inner.finish()?)
+        };
+        Ok(Batch::new(py.detach(|| guarded(decode))?))
     }
 
     /// Decodes the next lines of a reader: about so many bytes, at most so many payloads. No
@@ -223,7 +240,7 @@ impl From<Failure> for PyErr {
 }
 
 /// No input should make the kernel panic; if one does, Python gets an exception and goes on.
-fn guarded<T>(decode: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub fn guarded<T>(decode: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let panicked = || PyRuntimeError::new_err("the kernel panicked");
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(panicked()))
 }
@@ -281,18 +298,6 @@ impl Batch {
         let _ = requested_schema; // it may be ignored
         capsules(py, &self.columns)
     }
-}
-
-/// The type and the values of an array, in the Arrow PyCapsule interface.
-pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
-
-pub fn capsules<'py>(py: Python<'py>, array: &dyn Array) -> PyResult<Capsules<'py>> {
-    let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) =
-        to_ffi(&array.to_data()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    Ok((
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
-        PyCapsule::new_with_value(py, array, c"arrow_array")?,
-    ))
 }
 
 // --- from Python's tuples -------------------------------------------------------------------------

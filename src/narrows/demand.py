@@ -305,6 +305,15 @@ def whole_row(row: Demand, schema: Struct) -> Demand:
     return ALL if all(part is ALL for part in row.parts.values()) else row
 
 
+def of_columns(row: Demand, schema: Struct) -> Demand:
+    """What a demand on a row asks of those of its columns that are in the schema."""
+    if not isinstance(row, Fields):
+        return row
+    names = set(schema.names)
+    parts = {name: part for name, part in row.parts.items() if name in names}
+    return whole_row(fields(parts), schema)
+
+
 class Depth(Enum):
     """How deep a pruning rule may look. Three depths of one demand, so that each can be shown."""
 
@@ -348,6 +357,7 @@ __all__ = [
     "fields",
     "items",
     "keys",
+    "of_columns",
     "prune",
     "union_all",
     "whole_row",

@@ -154,6 +154,14 @@ SCALARS: tuple[Scalar, ...] = (
 """The scalar types a column may have, beside DECIMAL."""
 
 
+NO_COLUMNS = Struct(())
+
+
+def joined(left: Struct, right: Struct) -> Struct:
+    """The columns of both, one after the other."""
+    return Struct((*left.fields, *right.fields)) if right.fields else left
+
+
 def is_nested(dtype: DataType) -> bool:
     return isinstance(dtype, (Struct, Array, Map))
 

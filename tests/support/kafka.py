@@ -1,80 +1,123 @@
-"""A broker for tests, one for the whole session, and what tests do with topics."""
+"""A real broker for tests, one for all of them, and what they do with it.
+
+    def test_...(topics: Topics) -> None:
+        orders = topics.make(partitions=3)
+        topics.put(orders, [b"a", b"b"], partition=1)
+
+Where there can be no broker, tests that want one are skipped, and say why.
+"""
 
 from __future__ import annotations
 
-import itertools
-import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
-
-sys.path.append(str(Path(__file__).parents[2] / "tools"))
+import pytest
+from confluent_kafka import Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from kafka_broker import Broker, missing
 
 DEADLINE = 120.0
-_NUMBERS = itertools.count()
 
 
-class Message:
-    """What a consumer found."""
-
-    def __init__(self, found: Any) -> None:
-        self.topic: str = found.topic()
-        self.partition: int = found.partition()
-        self.key: bytes | None = found.key()
-        self.value: bytes | None = found.value()
-        self.headers: list[tuple[str, bytes]] = found.headers() or []
-
-    def __repr__(self) -> str:
-        return f"{self.topic}:{self.partition} {self.key!r} {self.value!r}"
-
-
-def new_topic(address: str, partitions: int = 1, prefix: str = "t", **config: str) -> str:
-    """Makes a topic that nobody else has; settings have `_` for `.`."""
-    name = f"{prefix}-{next(_NUMBERS)}-{uuid.uuid4().hex[:8]}"
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    admin = AdminClient({"bootstrap.servers": address})
-    made = admin.create_topics([NewTopic(name, partitions, 1, config=settings)])
-    made[name].result(DEADLINE)
+def await_that(holds: Callable[[], bool], what: str) -> None:
+    """Waits until something is so."""
     deadline = time.monotonic() + DEADLINE
-    while name not in admin.list_topics(timeout=DEADLINE).topics:
-        assert time.monotonic() < deadline
-    return name
+    while not holds():
+        assert time.monotonic() < deadline, f"in {DEADLINE:.0f} seconds: {what}"
+        time.sleep(0.05)
 
 
-def committed(address: str, topic: str) -> list[Message]:
-    """All that a reader of committed messages finds, partition by partition."""
-    consumer = Consumer(
-        {
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that is there until the last test has run."""
+    reason = missing()
+    if reason is not None:
+        pytest.skip(f"no Kafka broker here: {reason}")
+    settings = {"log_cleaner_backoff_ms": "100", "log_retention_check_interval_ms": "1000"}
+    with Broker(Path(tmp_path_factory.mktemp("kafka")), **settings) as started:
+        yield started
+
+
+@pytest.fixture
+def topics(broker: Broker) -> Topics:
+    return Topics(broker.address)
+
+
+class Topics:
+    """Topics of a broker, and what others do to them."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._settings: dict[str, str | int | float] = {
             "bootstrap.servers": address,
-            "group.id": uuid.uuid4().hex,
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
+            "log_level": 0,
         }
-    )
-    try:
-        partitions = consumer.list_topics(topic, DEADLINE).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        return sorted(_until_end(consumer, len(partitions)), key=lambda m: m.partition)
-    finally:
-        consumer.close()
+        self.admin = AdminClient(dict(self._settings))
 
+    def make(self, name: str | None = None, *, partitions: int = 1, **settings: str) -> str:
+        """A topic; settings are its own, with `_` for `.`."""
+        name = name or f"t-{uuid.uuid4().hex}"
+        config = {key.replace("_", "."): value for key, value in settings.items()}
+        topic = NewTopic(name, partitions, replication_factor=1, config=config)
+        self.admin.create_topics([topic])[name].result(DEADLINE)
+        self._await_partitions(name, partitions)
+        return name
 
-def _until_end(consumer: Consumer, partitions: int) -> Iterator[Message]:
-    ended: set[int | None] = set()
-    deadline = time.monotonic() + DEADLINE
-    while len(ended) < partitions:
-        assert time.monotonic() < deadline, "the topic has no end"
-        found = consumer.poll(1.0)
-        if found is None:
-            continue
-        error = found.error()
-        if error is None:
-            yield Message(found)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            ended.add(found.partition())
+    def add_partitions(self, name: str, total: int) -> None:
+        self.admin.create_partitions([NewPartitions(name, total)])[name].result(DEADLINE)
+        self._await_partitions(name, total)
+
+    def delete(self, name: str) -> None:
+        self.admin.delete_topics([name])[name].result(DEADLINE)
+        await_that(lambda: self._partitions(name) == 0, f"{name} is deleted")
+
+    def delete_before(self, name: str, offset: int, partition: int = 0) -> None:
+        place = TopicPartition(name, partition, offset)
+        for future in self.admin.delete_records([place]).values():
+            future.result(DEADLINE)
+
+    def put(
+        self,
+        name: str,
+        payloads: Sequence[bytes | None],
+        *,
+        partition: int = 0,
+        key: bytes | None = None,
+        headers: list[tuple[str, str | bytes | None]] | None = None,
+        timestamp: int = 0,
+    ) -> None:
+        producer = Producer({**self._settings, "linger.ms": 0})
+        more: dict[str, int] = {"timestamp": timestamp} if timestamp else {}
+        for payload in payloads:
+            producer.produce(
+                name, payload, partition=partition, key=key, headers=headers or [], **more
+            )
+            producer.poll(0)
+        assert producer.flush(DEADLINE) == 0
+
+    def put_in_transaction(
+        self, name: str, payloads: Sequence[bytes], *, partition: int = 0, commit: bool = True
+    ) -> None:
+        producer = Producer({**self._settings, "transactional.id": uuid.uuid4().hex})
+        producer.init_transactions(DEADLINE)
+        producer.begin_transaction()
+        for payload in payloads:
+            producer.produce(name, payload, partition=partition)
+        producer.flush(DEADLINE)
+        if commit:
+            producer.commit_transaction(DEADLINE)
+        else:
+            producer.abort_transaction(DEADLINE)
+
+    def _partitions(self, name: str) -> int:
+        described = self.admin.describe_topics(TopicCollection([name]))[name]
+        try:
+            return len(described.result(DEADLINE).partitions)
+        except Exception:
+            return 0
+
+    def _await_partitions(self, name: str, count: int) -> None:
+        await_that(lambda: self._partitions(name) == count, f"{name} has {count} partitions")

@@ -119,6 +119,12 @@ impl Decoder {
         Ok(true)
     }
 
+    /// Counts a payload that makes no row, because there is nothing in it to be decoded.
+    pub fn pass(&mut self) {
+        self.unusual.push((self.payloads, 0));
+        self.payloads += 1;
+    }
+
     /// What has been made of the payloads since `begin`.
     pub fn finish(&mut self) -> Result<Decoded, Failure> {
         let rows = std::mem::take(&mut self.rows);

@@ -5,8 +5,8 @@ An option that nobody declared is an error with a suggestion, never silently ign
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from narrows.catalog.options import CONNECTOR, FORMAT
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, nearest
@@ -53,15 +53,16 @@ def check_options(
         own = form.options(sink=sink) or ()
         declared += [spec for spec in own if brings_files or not spec.of_files]
     specs = {spec.name: spec for spec in declared}
-    given: dict[str, OptionSpec] = {}
     problems: list[Problem] = []
     values: dict[str, OptionValue] = {
         spec.name: spec.default for spec in specs.values() if spec.default is not None
     }
     for name, option in options.items():
         try:
-            given[name] = _spec(name, option, specs, connector, form)
-            values[name] = given[name].check(option)
+            spec = _declaration(name, specs.values())
+            if spec is None:
+                raise _unknown(name, option, specs, connector, form)
+            values[name] = spec.check(option)
         except NarrowsError as error:
             problems.extend(error.problems)
     for spec in specs.values():
@@ -70,28 +71,30 @@ def check_options(
             hint = f"connector `{connector.name}` needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
-        hidden = [options[name].value_span for name, spec in given.items() if spec.is_secret]
+        given = [(o.value_span, _declaration(n, specs.values())) for n, o in options.items()]
+        hidden = [span for span, spec in given if spec is not None and spec.is_secret]
         raise NarrowsError(*problems, secrets=[span for span in hidden if span is not None])
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)
 
 
-def _spec(
+def _declaration(name: str, declared: Iterable[OptionSpec]) -> OptionSpec | None:
+    """What is declared of an option, by itself or as one of many that begin alike."""
+    found = next((spec for spec in declared if spec.covers(name)), None)
+    return found if found is None or found.name == name else replace(found, name=name)
+
+
+def _unknown(
     name: str,
     option: Option,
-    specs: Mapping[str, OptionSpec],
+    specs: Iterable[str],
     connector: ConnectorSpec,
     form: FormatSpec | None,
-) -> OptionSpec:
-    """What is declared of an option; an error if nobody has declared it."""
-    for spec in specs.values():
-        found = spec.named(name, option.value)
-        if found is not None:
-            return found
+) -> NarrowsError:
     known = sorted(specs)
     owner = f"connector `{connector.name}`" + (f" with format `{form.name}`" if form else "")
-    raise fail(
+    return fail(
         Code.UNKNOWN_OPTION,
         f"{owner} has no option `{name}`",
         option.key_span,

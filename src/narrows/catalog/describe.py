@@ -47,8 +47,10 @@ def describe(declared: Source | Sink | Pipeline) -> ResultTable:
     match declared:
         case Source(schema=schema, options=options):
             columns = tuple((f.name, f.type.sql()) for f in schema)
+            metadata = tuple((f"METADATA {f.name}", f.type.sql()) for f in declared.metadata)
             counted = _statistics(declared.statistics)
-            return ResultTable(("name", "value"), (*columns, *_options(options), *counted))
+            rows = (*columns, *metadata, *_options(options), *counted)
+            return ResultTable(("name", "value"), rows)
         case Sink(options=options):
             return ResultTable(("name", "value"), _options(options))
         case Pipeline(sinks=sinks, query=query):

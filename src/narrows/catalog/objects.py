@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from narrows.catalog.statistics import TableStatistics
 from narrows.plugins.options import DEFAULT_FORMAT, OptionValue
 from narrows.plugins.registry import CONNECTORS
-from narrows.schema import TIMESTAMP, Struct
+from narrows.schema import TIMESTAMP, Field, Struct, joined
 from narrows.sql.statements import ObjectKind, Query
 
 
@@ -41,6 +42,18 @@ class Source:
     """What ANALYZE TABLE counted."""
     projections: tuple[TableProjection, ...] = ()
     """Copies of the table that a query may read instead."""
+
+    @cached_property
+    def metadata(self) -> Struct:
+        """The columns that come with its payloads. One that is declared goes before one of them:
+        what is in a payload could not be had by any other name."""
+        made = CONNECTORS.find(self.connector).metadata.items()
+        return Struct(tuple(Field(n, dtype) for n, dtype in made if not self.schema.find(n)))
+
+    @cached_property
+    def row(self) -> Struct:
+        """All columns that a query may name: those that are declared, then the metadata."""
+        return joined(self.schema, self.metadata)
 
     @property
     def kind(self) -> ObjectKind:
@@ -78,7 +91,7 @@ class Source:
         """What an epoch in the event-time column counts; None where it is a TIMESTAMP."""
         if self.eventtime is None:
             return None
-        dtype = self.schema.fields[self.schema.ordinal(self.eventtime)].type
+        dtype = self.row.fields[self.row.ordinal(self.eventtime)].type
         return None if dtype == TIMESTAMP else str(self.options.get("eventtime_unit", "ms"))
 
     @property

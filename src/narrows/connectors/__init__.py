@@ -15,6 +15,7 @@ from narrows.connectors.base import (
     SinkTask,
     SourceConnector,
     SourceDeclaration,
+    SourceUnavailableError,
     find_connector,
 )
 from narrows.connectors.entry_log import Entry, EntryLog
@@ -37,5 +38,6 @@ __all__ = [
     "SinkTask",
     "SourceConnector",
     "SourceDeclaration",
+    "SourceUnavailableError",
     "find_connector",
 ]

@@ -93,6 +93,19 @@ class Lag(NamedTuple):
     bytes: int | None = None
     units: int | None = None
     """What its connector takes one by one: files, segments."""
+    partitions: Mapping[str, int] | None = None
+    """Payloads, for each part that its connector reads by itself: `{"orders:0": 17}`."""
+
+
+class SourceUnavailableError(NarrowsError):
+    """A source cannot be asked now, and may be asked again later: a broker that is away.
+
+    Raised by `available`, `admit` or `split` while a pipeline runs, it is asked again for as long
+    as the pipeline runs, with pauses that grow. Raised by a reader, it fails the task.
+    """
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(Problem(Code.SOURCE_UNAVAILABLE, reason, hint=hint))
 
 
 class SourceConnector(ABC):
@@ -144,10 +157,18 @@ class Decoding:
     container: Callable[[], ContainerReader]
     """What reads files of a format that is a container."""
     projection: DecodeProjection
+    """What is wanted of the payloads."""
+    metadata: tuple[str, ...] = ()
+    """Which metadata columns are wanted; a reader makes these, in this order, and no others."""
     skipping: Predicate | None = None
     """Rows for which this does not hold need not be decoded at all."""
     encodes: bool = False
     """Are parts of the payloads copied into a sink's payloads?"""
+
+    @property
+    def takes_null_payloads(self) -> bool:
+        """Is a payload that is NULL a row? Only where metadata is all that somebody asks for."""
+        return bool(self.metadata) and not self.projection.columns
 
 
 class Payloads(Protocol):
@@ -164,6 +185,9 @@ class Part(NamedTuple):
     decoded: Decoded
     size: int
     payloads: Payloads | None = None
+    metadata: Sequence[pa.Array | pa.Scalar] = ()
+    """For each column of `Decoding.metadata` its values: one for each payload, bad ones included
+    (for each row, where there are no payloads); or a scalar, where all have the same."""
 
 
 class LostRangeError(NarrowsError):
@@ -257,6 +281,10 @@ class Connector(ConnectorSpec):
     """Where a sink with such options keeps what it writes; it may use a folder of ours."""
 
     def __post_init__(self) -> None:
+        for column in self.metadata:
+            if not column.startswith("_"):
+                message = f"metadata column `{column}` of connector `{self.name}` must begin with _"
+                raise ValueError(message)
         reads = self.source_options is not None and self.has_entries
         needed = {"source": reads, "reader": reads, "sink": self.sink_options is not None}
         for part, is_needed in needed.items():

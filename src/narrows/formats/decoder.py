@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from narrows.files.ranges import FileRange
 from narrows.projection.columns import DecodeProjection
@@ -58,6 +58,14 @@ class ArrayDecoder(Protocol):
     """A decoder that takes payloads where they are: in an Arrow array of BINARY without NULLs."""
 
     def decode_array(self, payloads: pa.Array, projection: DecodeProjection) -> Decoded: ...
+
+
+@runtime_checkable
+class MessageDecoder(Protocol):
+    """A decoder that takes payloads where a client library has them: `narrows_kernel.Messages`. One
+    that is null makes no row, and is not bad."""
+
+    def decode_messages(self, messages: Any, projection: DecodeProjection) -> Decoded: ...
 
 
 Pieces = Sequence[tuple[bytes, int, int]]

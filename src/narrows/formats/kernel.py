@@ -19,7 +19,7 @@ PORTABLE = "portable"
 VARIABLE = "NARROWS_KERNEL"
 
 _MODULE = "narrows_kernel"
-_PROTOCOL = 4
+_PROTOCOL = 5
 """What this version of Narrows and the kernel agree about; another one is as good as none."""
 
 

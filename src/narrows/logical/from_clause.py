@@ -85,10 +85,12 @@ class FromPlanner:
         source = self._queries.find_source(name)
         alias = node.args.get("alias")
         shown = alias.name if alias is not None and alias.name else source.name
-        relation = Relation(self._ids.new(), shown, source.schema, is_source=True)
+        relation = Relation(
+            self._ids.new(), shown, source.row, is_source=True, hidden=len(source.metadata)
+        )
         read = DataSource(source=source, relation=relation)
         if alias is not None and alias.columns:
-            return self._derived(self._queries.renamed(read), node)
+            return self._derived(self._queries.renamed(read, relation.shown), node)
         self._scope.add(relation, name.span)
         return read
 
@@ -224,12 +226,12 @@ def _relations(expr: Expr) -> set[int]:
 
 def _common_names(left: Scope, right: Scope) -> list[Name]:
     """The columns that NATURAL JOIN joins by: those that both sides have, once each."""
-    theirs = {name.casefold() for relation in right.relations for name in relation.schema.names}
+    theirs = {column.name.casefold() for relation in right.relations for column in relation.shown}
     mine = {
-        name.casefold(): Name(name, None)
+        column.name.casefold(): Name(column.name, None)
         for relation in reversed(left.relations)
-        for name in reversed(relation.schema.names)
-        if name.casefold() in theirs
+        for column in reversed(relation.shown)
+        if column.name.casefold() in theirs
     }
     return list(reversed(mine.values()))
 

@@ -32,7 +32,7 @@ Live = dict[int, set[ColumnId]]
 def live_columns(root: Node) -> Live:
     # The watermark looks at event times, whatever the query says: they live as long as their rows.
     times = {
-        node.relation.column(node.source.schema.ordinal(node.source.eventtime)).id
+        node.relation.column(node.source.row.ordinal(node.source.eventtime)).id
         for node in topological(root)
         if isinstance(node, DecodedSource) and node.source.eventtime is not None
     }

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import ClassVar, NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
-from narrows.demand import ALL, Demand, Fields
+from narrows.demand import ALL, Demand, Fields, of_columns
 from narrows.demand_text import leaves_text, row_parts
 from narrows.errors import InternalError
 from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
@@ -109,9 +109,10 @@ class UnaryNode(Node):
 class DecodedSource(Node):
     """A source's rows as far as somebody looks at them: what logical and physical sources share.
 
-    `decode_projection` is what has to be decoded of a row; `ALL` until a rule has looked. A regular
-    source's schema shrinks with it. A shared source keeps its full schema, because many pipelines
-    read it by ordinal: what *this* pipeline needs is `shared_required_schema`, a view.
+    `decode_projection` is what has to be decoded of a row, and made of its metadata; until a rule
+    has looked it is all columns, but of the metadata those that the query names. A regular source's
+    schema shrinks with it. A shared source keeps its full schema, because many pipelines read it by
+    ordinal: what *this* pipeline needs is `shared_required_schema`, a view.
     """
 
     source: Source
@@ -134,12 +135,14 @@ class DecodedSource(Node):
     def schema_info(self) -> Info:
         """The schema as pruned, and how much of the full one that leaves to decode."""
         schema = self.source.schema
-        needed = Listing(row_parts(self.decode_projection, schema), ", ")
+        decoded = of_columns(self.decode_projection, schema)
+        needed = Listing(row_parts(decoded, schema), ", ")
         info: dict[str, str | Listing] = {"schema": needed}
         if self.source.shared:
             info["schema"] = Listing(row_parts(ALL, schema), ", ")
             info["shared_required_schema"] = needed
-        info["decodes"] = leaves_text(self.decode_projection, schema)
+        info["decodes"] = leaves_text(decoded, schema)
+        info |= metadata_info(self.source, self.decode_projection)
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
         copy = self.source.options.get("projection")
@@ -148,12 +151,18 @@ class DecodedSource(Node):
         return info
 
 
+def metadata_info(source: Source, demand: Demand) -> Info:
+    """Which metadata columns are made."""
+    parts = row_parts(of_columns(demand, source.metadata), source.metadata)
+    return {"metadata": Listing(parts, ", ")} if parts else {}
+
+
 def decoded_columns(source: Source, relation: Relation, projection: Demand) -> Sequence[Column]:
     """The columns of a source that a projection leaves; all of them where the source is shared."""
     if source.shared or projection is ALL:
         return relation.columns
     names = projection.parts if isinstance(projection, Fields) else ()
-    return [relation.column(ordinal) for ordinal in sorted(map(source.schema.ordinal, names))]
+    return [relation.column(ordinal) for ordinal in sorted(map(source.row.ordinal, names))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,14 +14,15 @@ from sqlglot import exp
 
 from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
-from narrows.expressions.nodes import Expr, SortKey, columns_of
+from narrows.expressions.nodes import Column, Expr, SortKey, columns_of
 from narrows.functions import FunctionRegistry
 from narrows.functions.results import common
 from narrows.logical.build import SelectBuilder
+from narrows.logical.metadata import leave_out_metadata
 from narrows.logical.nodes import Distinct, NamedExpr, Node, Project, Sort, relation_of
 from narrows.logical.ordering import plan_limit, select_item
 from narrows.logical.relational_nodes import SetKind, SetOperation, Union, Values
-from narrows.logical.results import named_columns, rename_columns, result_relation
+from narrows.logical.results import rename_columns, result_relation
 from narrows.notices import Notice
 from narrows.schema import Field, Struct
 from narrows.sql.bind import Binder
@@ -45,7 +46,7 @@ class Built:
 def build(query: Query, find_source: SourceFinder, functions: FunctionRegistry) -> Built:
     """The logical plan of a query. Raises all that is wrong with it, together."""
     planner = QueryPlanner(find_source, functions)
-    return Built(planner.plan(query.tree), planner.notices)
+    return Built(leave_out_metadata(planner.plan(query.tree)), planner.notices)
 
 
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)
@@ -90,9 +91,10 @@ class QueryPlanner:
         plan = self.tables.get(name.text.casefold())
         return None if plan is None else self.renamed(plan)
 
-    def renamed(self, plan: Node) -> Project:
-        """The plan's columns as columns of a new relation."""
-        named = named_columns(plan)
+    def renamed(self, plan: Node, columns: Sequence[Column] | None = None) -> Project:
+        """The plan's columns, or some of them, as columns of a new relation."""
+        chosen = plan.outputs if columns is None else columns
+        named = [NamedExpr(column.name, column) for column in chosen]
         relation = relation_of(self.ids.new(), None, named)
         return Project(child=plan, fields=tuple(named), relation=relation)
 

@@ -75,13 +75,13 @@ class Required:
 
     def row(self, source: DecodedSource) -> Demand:
         """The demand on a source's row, as a demand on a struct."""
-        schema, relation = source.source.schema, source.relation.id
+        row, relation = source.source.row, source.relation.id
         parts = {}
-        for ordinal, column in enumerate(schema):
+        for ordinal, column in enumerate(row):
             demand = self.column(ColumnId(relation, ordinal))
             if demand is not NOTHING:
                 parts[column.name] = conform(demand, column.type)
-        return whole_row(fields(parts), schema)
+        return whole_row(fields(parts), row)
 
 
 _known: WeakKeyDictionary[Node, Required] = WeakKeyDictionary()
@@ -189,7 +189,7 @@ class _Collector:
     def _event_time(self, node: DecodedSource) -> None:
         """The event-time column is always needed: the watermark looks at it."""
         if node.source.eventtime is not None:
-            self.want(node.relation.column(node.source.schema.ordinal(node.source.eventtime)), ALL)
+            self.want(node.relation.column(node.source.row.ordinal(node.source.eventtime)), ALL)
 
     def _generate(self, call: Call, relation: int, count: int) -> None:
         assert call.function.generator is not None

@@ -196,14 +196,14 @@ def _is_merged(name: str, relation: Relation, scope: Scope) -> bool:
 
 
 def _columns_of(relation: Relation) -> list[NamedExpr]:
-    return [NamedExpr(column.name, column) for column in relation.columns]
+    return [NamedExpr(column.name, column) for column in relation.shown]
 
 
 def _star_notice(star: str, relation: Relation) -> Notice:
     return Notice(
         "star",
         f"pruning is off for `{relation.name}`: `SELECT {star}` reads all"
-        f" {len(relation.schema)} columns",
+        f" {len(relation.shown)} columns",
         "name the columns that you need, or leave some out with `* EXCEPT (...)`",
     )
 

@@ -186,7 +186,7 @@ def _event_times(node: Node) -> set[ColumnId]:
     """The event-time columns with a watermark that the node hands up."""
     sources = [n for n in topological(node) if isinstance(n, DataSource)]
     times = {
-        source.relation.column(source.source.schema.ordinal(source.source.eventtime)).id
+        source.relation.column(source.source.row.ordinal(source.source.eventtime)).id
         for source in sources
         if source.source.eventtime is not None and "watermark" in source.source.options
     }

@@ -17,7 +17,7 @@ def prune_sources(plan: Node, depth: Depth) -> Node | None:
     def narrow(node: Node) -> Node | None:
         if not isinstance(node, DataSource):
             return None
-        demand = whole_row(coarsen(found.row(node), depth), node.source.schema)
+        demand = whole_row(coarsen(found.row(node), depth), node.source.row)
         if demand == node.decode_projection:
             return None
         return replace(node, decode_projection=demand)

@@ -107,7 +107,8 @@ def plain_read(rows: Node) -> PlainRead | None:
     found = tuple(path for path in paths if path is not None)
     if len(found) < len(paths) or len(set(found)) < len(found):
         return None
-    shipped = DecodeProjection(reader.source.schema, reader.shipped).by_place
+    source = reader.source
+    shipped = DecodeProjection(source.schema, reader.shipped, metadata=source.metadata).by_place
     if not all((path, Aspect.VALUE) in shipped for path in found):
         return None  # the reader ships something whole, and a part of it has to be taken out
     return PlainRead(reader, found)

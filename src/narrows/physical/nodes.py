@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from narrows.catalog.objects import Sink, Source
-from narrows.demand import ALL, Demand
+from narrows.demand import ALL, Demand, of_columns
 from narrows.demand_text import leaves_text, row_parts
 from narrows.expressions.nodes import Call, Column, Expr
 from narrows.expressions.text import expression_text
@@ -36,6 +36,7 @@ from narrows.logical.nodes import (
     UnaryNode,
     Window,
     decoded_columns,
+    metadata_info,
 )
 from narrows.physical.incremental import why_not_incremental
 from narrows.projection.columns import Path, path_text
@@ -99,7 +100,7 @@ class PhysicalReader(DecodedSource):
         for dialect, fields in self._encoded_fields().items():
             info[f"encodes_{dialect}"] = Listing(fields)
         if self.filter or self.encodes:
-            info["ships"] = Listing(row_parts(self.ships, self.source.schema), ", ")
+            info["ships"] = Listing(row_parts(self.ships, self.source.row), ", ")
         if self.order:
             info["order"] = "source"
         return info
@@ -134,8 +135,10 @@ class PhysicalIngest(Node):
             return {**info, "decodes": "what its running pipelines need together"}
         schema = self.source.schema
         info["version"] = str(self.version)
-        info["decoding_columns"] = Listing(row_parts(self.applied, schema), ", ")
-        return {**info, "decodes": leaves_text(self.applied, schema)}
+        decoded = of_columns(self.applied, schema)
+        info["decoding_columns"] = Listing(row_parts(decoded, schema), ", ")
+        info["decodes"] = leaves_text(decoded, schema)
+        return {**info, **metadata_info(self.source, self.applied)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

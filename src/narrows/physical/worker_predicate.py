@@ -61,12 +61,14 @@ def leaf_test(expr: Expr, relation: int) -> Predicate | None:
 
 def worker_predicate(
     tests: Sequence[Expr], relation: int, projection: DecodeProjection
-) -> Predicate:
-    """The tests of a decoder, on the columns of its projection."""
+) -> Predicate | None:
+    """The tests of a decoder, on the columns of its projection; None if there are none."""
 
     def place(path: Path) -> int:
         return projection.by_place[path, Aspect.VALUE]
 
+    if not tests:
+        return None
     translated = [_Translator(relation, place).predicate(test) for test in tests]
     known = tuple(part for part in translated if part is not None)
     assert len(known) == len(tests)

@@ -8,12 +8,12 @@ connectors' own classes, in the same objects; `registry.py` finds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from narrows.files.ranges import TARGET
 from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
-from narrows.schema import Struct
+from narrows.schema import DataType, Struct
 
 OptionMap = Mapping[str, object]
 
@@ -100,6 +100,10 @@ class ConnectorSpec(Declaration):
     delivers: Literal["files", "messages"] = "files"
     """What a source of it reads: files, in which payloads stand as the format says, or payloads.
     And what its sinks write: files of many rows, or a payload for each."""
+    metadata: Mapping[str, DataType] = field(default_factory=dict)
+    """Columns that come with the payloads of its sources, and that nobody declares: `_topic`. They
+    are made when a query names them; `*` does not. Their names begin with `_`. A column of the
+    same name that a source declares goes before one of these."""
     has_entries: bool = True
     """Does a stream of it know what it has, so that what a batch reads can be an entry in our log?
     Else it comes as a data frame, and Spark keeps how far it has come."""

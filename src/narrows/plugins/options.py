@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.plugins.row_text import ColumnsIn, RowTextError
@@ -30,14 +30,13 @@ Options = Mapping[str, Option]
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """A declared option: what values it takes, and what holds when it is not given.
-
-    One called `kafka.*` stands for all options that begin with `kafka.`, whatever their type.
-    """
+    """A declared option: what values it takes, and what holds when it is not given."""
 
     name: str
+    """One that ends in `.*` is all options whose names begin so: `kafka.*`."""
     doc: str
-    type: type[OptionValue] = str
+    type: type[str] | type[int] | type[bool] | None = str
+    """None for any of them."""
     default: OptionValue | None = None
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -50,15 +49,15 @@ class OptionSpec:
     columns_in: ColumnsIn | None = None
     """Which columns of the row a sink's option names; see `row_text.py`."""
 
-    def named(self, option: str, value: OptionValue) -> OptionSpec | None:
-        """What is declared of an option of this name, which may be one of a family; None if that
-        is another's."""
-        if option == self.name:
-            return self
-        family = self.name.removesuffix("*")
-        if family == self.name or not option.startswith(family) or option == family:
-            return None
-        return replace(self, name=option, type=type(value))
+    refuses: Callable[[str, OptionValue], str | None] = lambda option, value: None
+    """What is wrong, beside all that, with an option and its value: `takes ...`, `is ...`; None if
+    nothing is."""
+
+    def covers(self, name: str) -> bool:
+        """Is this the declaration of an option that is called so?"""
+        return name == self.name or (
+            self.name.endswith(".*") and name.startswith(self.name[:-1]) and name != self.name[:-1]
+        )
 
     @property
     def is_secret(self) -> bool:
@@ -66,7 +65,7 @@ class OptionSpec:
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
-        if type(value) is not self.type:
+        if self.type is not None and type(value) is not self.type:
             raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
@@ -75,6 +74,9 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
+        wrong = self.refuses(self.name, value)
+        if wrong is not None:
+            raise self._invalid(option, wrong)
         if self.columns_in is not None:
             self._check_columns(self.columns_in, option)
         if self.is_secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
@@ -103,12 +105,7 @@ def _inside(option: Option, start: int, end: int) -> Span | None:
     return Span(span.start + 1 + start, span.start + 1 + end)
 
 
-_TYPE_NAMES: Mapping[type[OptionValue], str] = {
-    str: "a string",
-    int: "a whole number",
-    bool: "true or false",
-    float: "a number",
-}
+_TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}
 
 
 DEFAULT_FORMAT = "json"

@@ -17,13 +17,13 @@ value:
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
 
-from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
+from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys, of_columns
 from narrows.projection.fragments import Fragment, FragmentField
-from narrows.schema import BOOLEAN, INT, Array, DataType, Map, Struct, is_scalar
+from narrows.schema import BOOLEAN, INT, NO_COLUMNS, Array, DataType, Map, Struct, is_scalar, joined
 from narrows.schema import Field as SchemaField
 
 
@@ -75,25 +75,67 @@ class FlatColumn:
 
 @dataclass(frozen=True)
 class DecodeProjection:
-    """What to decode of each payload. Decoders cache what they derive from it by `version`."""
+    """What to decode of each payload. Decoders cache what they derive from it by `version`.
+
+    A row may have columns that do not come out of the payload but with it (`metadata`). A demand is
+    on the whole row; decoders only ever see what is left of it for the `payload`.
+    """
 
     schema: Struct
+    """The columns that are in a payload."""
     demand: Demand
     version: int = 0
     tested: Demand = NOTHING
     """What the reader itself looks at to filter rows; decoded, but not shipped."""
     fragments: tuple[Fragment, ...] = ()
-    """What the reader encodes; the fields are decoded, but not shipped as columns."""
+    """What the reader encodes; the fields are decoded, but not shipped as columns. They are always
+    of the payload."""
+    metadata: Struct = NO_COLUMNS
+    """The columns that the connector makes."""
 
     def __getstate__(self) -> dict[str, object]:
         """Without what is derived: a worker that needs it makes it faster than it is carried."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
+    def row(self) -> Struct:
+        """All columns of a row: those of the payload, then the others."""
+        return joined(self.schema, self.metadata)
+
+    @cached_property
+    def payload(self) -> DecodeProjection:
+        """What is wanted of the payload. The order of columns is the same here and there."""
+        if not self.metadata:
+            return self
+        return replace(
+            self,
+            demand=of_columns(self.demand, self.schema),
+            tested=of_columns(self.tested, self.schema),
+            metadata=NO_COLUMNS,
+        )
+
+    @cached_property
+    def of_metadata(self) -> DecodeProjection:
+        """What is wanted of the metadata, as if it were what is in a payload."""
+        return replace(
+            self,
+            schema=self.metadata,
+            demand=of_columns(self.demand, self.metadata),
+            tested=of_columns(self.tested, self.metadata),
+            fragments=(),
+            metadata=NO_COLUMNS,
+        )
+
+    @cached_property
+    def stored(self) -> DecodeProjection:
+        """The same of rows that were read before: all columns are in what is read."""
+        return replace(self, schema=self.row, metadata=NO_COLUMNS)
+
+    @cached_property
     def columns(self) -> tuple[FlatColumn, ...]:
         """The shipped columns, then those that are only tested, then those only encoded."""
-        columns = dict.fromkeys(_flatten((), self.schema, self.demand))
-        tested = dict.fromkeys(_flatten((), self.schema, self.tested))
+        columns = dict.fromkeys(_flatten((), self.row, self.demand))
+        tested = dict.fromkeys(_flatten((), self.row, self.tested))
         encoded = dict.fromkeys(
             _encoded(field) for fragment in self.fragments for field in fragment.fields
         )
@@ -102,14 +144,14 @@ class DecodeProjection:
     @cached_property
     def shipped(self) -> int:
         """How many of the columns leave the reader: the first ones."""
-        return sum(1 for _ in _flatten((), self.schema, self.demand))
+        return sum(1 for _ in _flatten((), self.row, self.demand))
 
     @cached_property
     def observed(self) -> int:
         """How many of the columns are shipped or tested: the first ones. The others are only
         encoded, and a decoder that makes fragments by itself leaves them out."""
-        shipped = dict.fromkeys(_flatten((), self.schema, self.demand))
-        return len(shipped | dict.fromkeys(_flatten((), self.schema, self.tested)))
+        shipped = dict.fromkeys(_flatten((), self.row, self.demand))
+        return len(shipped | dict.fromkeys(_flatten((), self.row, self.tested)))
 
     @cached_property
     def by_place(self) -> dict[tuple[Path, Aspect], int]:

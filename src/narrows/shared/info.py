@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from narrows.catalog.objects import Source
-from narrows.demand import Demand, count_demanded_leaves, whole_row
+from narrows.demand import Demand, count_demanded_leaves, of_columns, whole_row
 from narrows.demand_text import leaves_text, row_parts, row_text
 from narrows.explain.json import node_dict
 from narrows.explain.text import tree_section
 from narrows.explain.tree import ExplainNode
 from narrows.files.names import name_of
-from narrows.logical.nodes import Info, Listing
+from narrows.logical.nodes import Info, Listing, metadata_info
 from narrows.physical.nodes import PhysicalIngest
 from narrows.schema import count_leaves
 from narrows.shared.log import EMPTY, SharedLog
@@ -47,7 +47,7 @@ class SharedStreamInfo:
 
     @property
     def decoding_columns(self) -> list[str]:
-        return row_parts(self.demand, self.source.schema)
+        return row_parts(self.demand, self.source.row)
 
     @property
     def ingest(self) -> PhysicalIngest:
@@ -62,7 +62,7 @@ class SharedStreamInfo:
         """For DESCRIBE."""
         return (
             ("version", str(self.version)),
-            ("decoding_columns", row_text(self.demand, self.source.schema)),
+            ("decoding_columns", row_text(self.demand, self.source.row)),
             ("consumers", ", ".join(consumer.name for consumer in self.consumers)),
             ("retained entries", str(self.retained)),
             *((name.replace("_", " "), str(count)) for name, count in self.counts.items()),
@@ -78,12 +78,14 @@ class SharedStreamInfo:
 
     def _consumer_info(self, consumer: ConsumerInfo) -> Info:
         schema = self.source.schema
+        demand = of_columns(consumer.demand, schema)
         info: dict[str, str | Listing] = {
-            "shared_required_schema": Listing(row_parts(consumer.demand, schema), ", "),
-            "decodes": leaves_text(consumer.demand, schema),
+            "shared_required_schema": Listing(row_parts(demand, schema), ", "),
+            "decodes": leaves_text(demand, schema),
+            **metadata_info(self.source, consumer.demand),
             "lag": str(consumer.lag),
         }
-        if count_demanded_leaves(schema, consumer.demand) == count_leaves(schema):
+        if count_demanded_leaves(schema, demand) == count_leaves(schema):
             info["forces"] = "ALL"
         return info
 
@@ -96,7 +98,7 @@ def shared_stream_info(source: Source, folder: Path) -> SharedStreamInfo:
     return SharedStreamInfo(
         source=source,
         version=snapshot.applied.version,
-        demand=whole_row(snapshot.applied.demand, source.schema),
+        demand=whole_row(snapshot.applied.demand, source.row),
         consumers=tuple(
             ConsumerInfo(name_of(name), consumer.demand, max(0, last - consumer.position))
             for name, consumer in sorted(snapshot.consumers.items())

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from narrows.connectors.base import Share
 from narrows.demand import NOTHING, Demand
-from narrows.projection.columns import Aspect, DecodeProjection
+from narrows.projection.columns import Aspect
 from narrows.shared.log import SharedEntry, SharedLog
 from narrows.shared.segments import SegmentWriter, segment_from_json
 from narrows.worker.counts import ReadCounts
@@ -83,7 +83,7 @@ def _ingest(
 
 def _for_union(spec: ReadSpec, union: IngestUnion) -> ReadSpec:
     """How to read what everybody needs together."""
-    projection = DecodeProjection(spec.projection.schema, union.demand, version=union.version)
+    projection = replace(spec.projection, demand=union.demand, version=union.version)
     names = tuple(str(place) for place in range(len(projection.columns)))
     event_time = spec.event_time
     if event_time is not None and union.demand is not NOTHING:

@@ -190,7 +190,7 @@ def _bind_each(
         for place, node in enumerate(nodes):
             if _is_plain_star(node) and not binder.scope.merged:
                 for relation in binder.scope.relations:
-                    for column in relation.columns:
+                    for column in relation.shown:
                         args.extend((literal(column.name), column))
                 continue
             named = node.this if isinstance(node, exp.Alias) else node

@@ -31,6 +31,8 @@ class Relation:
     name: str | None
     schema: Struct
     is_source: bool = False
+    hidden: int = 0
+    """How many columns, the last ones, are known by name only: `*` does not list them."""
 
     def column(self, ordinal: int, span: Span | None = None) -> Column:
         if span is None:
@@ -43,6 +45,14 @@ class Relation:
             dtype=field.type,
             span=span,
         )
+
+    def is_hidden(self, ordinal: int) -> bool:
+        return ordinal >= len(self.schema) - self.hidden
+
+    @property
+    def shown(self) -> Sequence[Column]:
+        """The columns that `*` lists."""
+        return self.columns[: len(self.schema) - self.hidden]
 
     @cached_property
     def columns(self) -> Sequence[Column]:
@@ -147,14 +157,22 @@ class Scope:
                 return relation.column(qualified[0], span), names[2:]
             if len(qualified) > 1:
                 raise self._ambiguous(names[1], [relation])
-        found = self._find_column(first) or self.aliases.get(first.text.casefold())
+        found = (
+            self._find_column(first, hidden=False)
+            or self.aliases.get(first.text.casefold())
+            or self._find_column(first, hidden=True)
+        )
         return (found, names[1:]) if found is not None else None
 
-    def _find_column(self, name: Name) -> Expr | None:
+    def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
-        hidden = merged.relations if merged is not None else frozenset()
+        in_merged = merged.relations if merged is not None else frozenset()
         found = [
-            (r, o) for r in self.relations if r.id not in hidden for o in r.schema.find(name.text)
+            (r, o)
+            for r in self.relations
+            if r.id not in in_merged
+            for o in r.schema.find(name.text)
+            if r.is_hidden(o) == hidden
         ]
         if merged is not None and not found:
             return merged.value
@@ -187,7 +205,7 @@ class Scope:
     def _unknown(self, names: Sequence[Name]) -> NarrowsError:
         relation = self.find_relation(names[0].text) if len(names) > 1 else None
         if relation is not None:
-            missing, columns = names[1], relation.schema.names
+            missing, relations = names[1], [relation]
             where = f"in `{relation.name}`"
         elif len(names) > 1:
             known = [r.name for r in self.relations if r.name]
@@ -199,11 +217,13 @@ class Scope:
                 hint or f"relations are {listed(known)}",
             )
         else:
-            missing, columns = names[0], self._column_names()
+            missing, relations = names[0], self.relations
             named = [f"`{r.name}`" for r in self.relations if r.name]
             where = f"in {listed(named)}" if named else "in this query"
+        columns = [column.name for r in relations for column in r.shown]
         there_are = f"columns are {listed(columns)}" if columns else None
-        hint = did_you_mean(missing.text, columns) or there_are
+        known = [name for r in relations for name in r.schema.names]
+        hint = did_you_mean(missing.text, known) or there_are
         return fail(
             Code.UNKNOWN_COLUMN, f"column `{missing.text}` not found {where}", missing.span, hint
         )

@@ -29,6 +29,7 @@ from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.event_time import with_event_time
+from narrows.worker.metadata import MetadataReader, demanded_metadata
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
 from narrows.worker.row_order import Order, RangePlace, RowOrder, RunsOrder
 
@@ -110,16 +111,19 @@ def _lose(spec: ReadSpec, lost: LostRangeError, batch: int, total: ReadCounts | 
 
 def open_reader(spec: ReadSpec) -> RangeReader:
     # Rows may be skipped unseen only where nobody asks for the event time of each.
-    skipping = spec.predicate if spec.event_time is None else None
+    metadata = demanded_metadata(spec.projection)
+    skipping = spec.skipping if spec.event_time is None else None
     decoding = Decoding(
         format=find_format(spec.format),
         decoder=lambda: kept_decoder(spec),
         container=lambda: _container(spec.format, _items(spec)),
-        projection=spec.projection,
+        projection=spec.projection.payload,
+        metadata=metadata,
         skipping=skipping,
         encodes=bool(spec.fragments),
     )
-    return find_connector(spec.connector).reader(spec.declared, decoding)
+    reader = find_connector(spec.connector).reader(spec.declared, decoding)
+    return MetadataReader(reader, spec.projection) if metadata else reader
 
 
 class _Waiting:

@@ -34,6 +34,8 @@ class ReadSpec:
     fragments: tuple[str, ...] = ()
     """Names of the encoded fragments in the data frame; they stand behind the columns."""
     predicate: Predicate | None = None
+    skipping: Predicate | None = None
+    """As much of the predicate as can be told from the payload alone, on the columns of that."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     bounded: bool = False
     on_error: str = "dead_letter"

@@ -15,6 +15,7 @@ from narrows.connectors.base import (
 )
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.options import OptionSpec
+from narrows.schema import STRING
 
 
 def _source(declared: SourceDeclaration) -> SourceConnector:
@@ -60,6 +61,7 @@ CONNECTOR = Connector(
         OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1),
         OptionSpec("batch_duration", "how long rows are gathered", duration=True),
     ),
+    metadata={"_file": STRING},
     identity=("path",),
     guarantee="exactly once",
     reads_back=_reads_back,

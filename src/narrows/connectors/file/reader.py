@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
+
 from narrows.connectors.base import Decoding, LostRangeError, Part, Position
 from narrows.files.faults import DamagedFileError, LostFileError, shown
 from narrows.files.lines import BLOCK_BYTES, FileLines, read_blocks
@@ -45,12 +47,13 @@ class FileReader:
     def parts(self, read: FileRange) -> Iterator[Part]:
         """The rows of a range. One that is lost, or damaged, ends with an error that says so."""
         has_lines = isinstance(self._framing, Lines) and compression_of(read.path) is None
+        metadata = [pa.scalar(shown(read.path)) for _ in self._decoding.metadata]
         done = 0
         try:
             there, lost = remains_of(read, has_lines=has_lines)
             try:
                 for part in self._read(there):
-                    yield part
+                    yield part._replace(metadata=metadata) if metadata else part
                     done += part.size
             except DamagedFileError as damage:
                 raise (lost or damage) from damage  # it is damaged because the end of it is lost

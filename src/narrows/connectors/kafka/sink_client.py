@@ -7,16 +7,19 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException
 
+from narrows.connectors.kafka.faults import revealed, without_values
+from narrows.connectors.kafka.settings import settings_of
 from narrows.connectors.kafka.sink_messages import MESSAGE_BYTES
 from narrows.connectors.target import SinkTarget
 from narrows.errors import Code, NarrowsError, fail
-from narrows.plugins.secrets import resolved
 
-_LOG = logging.getLogger("narrows.kafka")
+_LOG = logging.getLogger(__name__)
+_LOG.addHandler(logging.NullHandler())  # or Python would write to stderr what nobody listens to
 
 Config = dict[str, str | int | float | bool]
 
-_PASSED_ON = "kafka."
+_OF_CONSUMERS = ("isolation.level", "queued.max.messages.kbytes")
+"""What consumers are told, other clients warn about."""
 
 PERMANENT = frozenset(
     {
@@ -46,14 +49,8 @@ coordinator that moves, a transaction that took too long, another producer that 
 
 def client_config(options: Mapping[str, object]) -> Config:
     """What any client of the sink's brokers is told. Secrets are in the open: show it to nobody."""
-    known = {n: v for n, v in options.items() if isinstance(v, (str, int, float, bool))}
-    plain = resolved(known)
-    config: Config = {
-        name.removeprefix(_PASSED_ON): value
-        for name, value in plain.items()
-        if name.startswith(_PASSED_ON)
-    }
-    return {"client.id": "narrows", **config, "bootstrap.servers": plain["brokers"]}
+    found = revealed(settings_of(options))
+    return {name: value for name, value in found.items() if name not in _OF_CONSUMERS}
 
 
 def producer_config(target: SinkTarget) -> Config:
@@ -78,13 +75,14 @@ def error_of(raised: BaseException) -> KafkaError | None:
     return found if isinstance(found, KafkaError) else None
 
 
-def failure(sink: str, doing: str, error: KafkaError | None) -> NarrowsError:
+def failure(target: SinkTarget, doing: str, error: KafkaError | None) -> NarrowsError:
     """Why a batch fails: something that may pass, or something that somebody has to mend."""
-    reason = "no reason was given" if error is None else error.str() or error.name()
-    code = Code.UNREACHABLE
+    reason = "no reason was given" if error is None else f"{error.str()} ({error.name()})"
+    reason = without_values(reason, settings_of(dict(target.options)))
+    code = Code.SINK_UNAVAILABLE
     if error is not None and error.code() in PERMANENT:
-        code = Code.PIPELINE_FAILED
-    return fail(code, f"sink `{sink}`: Kafka failed while {doing}: {reason}")
+        code = Code.BROKER_ERROR
+    return fail(code, f"sink `{target.sink}`: Kafka failed while {doing}: {reason}")
 
 
 def logger() -> logging.Logger:

@@ -108,4 +108,4 @@ class DirectTask:
             raise self._failure(self._error)
 
     def _failure(self, error: KafkaError | None) -> Exception:
-        return failure(self._target.sink, "sending messages", error)
+        return failure(self._target, "sending messages", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from narrows.connectors.base import SinkConnector
+from narrows.connectors.kafka.settings import CONNECTION
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.declared import Guarantee, OptionMap
 from narrows.plugins.options import OptionSpec
@@ -13,7 +14,7 @@ from narrows.plugins.row_text import (
 )
 
 SINK_OPTIONS = (
-    OptionSpec("brokers", "addresses of brokers: `host:port`, with commas between", required=True),
+    *CONNECTION,
     OptionSpec(
         "topic",
         "where rows go; `{column}` stands for a value of the row",
@@ -53,7 +54,6 @@ SINK_OPTIONS = (
         "the compacted topic that keeps which batches are written (`exactly_once`);"
         " `__narrows_` and the pipeline's name if not given",
     ),
-    OptionSpec("kafka.*", "any setting of `librdkafka`: `kafka.linger.ms = 20`"),
 )
 
 
@@ -62,6 +62,9 @@ def guarantee(options: OptionMap) -> Guarantee:
 
 
 def make_sink(target: SinkTarget) -> SinkConnector:
+    from narrows.connectors.kafka.cluster import require_library
+
+    require_library()
     from narrows.connectors.kafka.sink import KafkaSink
 
     return KafkaSink(target)

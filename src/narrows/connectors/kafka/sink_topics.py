@@ -42,7 +42,7 @@ class Topics:
 
     def __init__(self, target: SinkTarget) -> None:
         config = client_config(dict(target.options))
-        self._sink = target.sink
+        self._target = target
         self._limit = max_bytes(config)
         self._admin = AdminClient(without_producers(config), logger=logger())
         self._facts: dict[str, tuple[float, TopicFacts]] = {}
@@ -71,7 +71,7 @@ class Topics:
             reason = error_of(error)
             if reason is not None and reason.code() in _CANNOT_TELL:
                 return None
-            raise failure(self._sink, f"asking about topic `{topic}`", reason) from error
+            raise failure(self._target, f"asking about topic `{topic}`", reason) from error
         return {name: str(entry.value) for name, entry in found.items()}
 
     def make_compacted(self, topic: str) -> None:
@@ -87,12 +87,13 @@ class Topics:
             except KafkaException as error:
                 reason = error_of(error)
                 if reason is None or reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                    raise failure(self._sink, f"making topic `{topic}`", reason) from error
+                    raise failure(self._target, f"making topic `{topic}`", reason) from error
         elif config.get("cleanup.policy") != "compact":
+            policy = config.get("cleanup.policy")
             raise fail(
-                Code.PIPELINE_FAILED,
-                f"sink `{self._sink}`: topic `{topic}` is to keep which batches are written, and"
-                f" its cleanup.policy is `{config.get('cleanup.policy')}`: it would forget them",
+                Code.BROKER_ERROR,
+                f"sink `{self._target.sink}`: topic `{topic}` is to keep which batches are"
+                f" written, and its cleanup.policy is `{policy}`: it would forget them",
                 hint="set its `cleanup.policy` to `compact`, or name another `token_topic`",
             )
 

@@ -105,7 +105,7 @@ class KafkaTransactions:
                     raise
 
     def _failure(self, error: KafkaException) -> Exception:
-        return failure(self._target.sink, self._doing, error_of(error))
+        return failure(self._target, self._doing, error_of(error))
 
     # --- the token --------------------------------------------------------------------------------
 

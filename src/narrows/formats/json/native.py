@@ -25,6 +25,7 @@ from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native_program import describe
 from narrows.formats.kept import Kept
 from narrows.formats.kernel import load_native
+from narrows.formats.null_payloads import decode_present
 from narrows.projection.columns import DecodeProjection
 
 
@@ -58,6 +59,15 @@ class NativeJsonDecoder:
         except OverflowError:  # more than Arrow's offsets can count
             return self._portable.decode_with_projection(payloads.to_pylist(), projection)
         left = [payloads[position].as_py() for position in found.left]
+        return self._decoded(found, program, projection, left)
+
+    def decode_messages(self, messages: Any, projection: DecodeProjection) -> Decoded:
+        program = self._programs.of(projection)
+        try:
+            found = program.decoder.decode_messages(messages)
+        except OverflowError:  # more than Arrow's offsets can count
+            return decode_present(self._portable, messages.payloads(), projection)
+        left = [messages.payload(position) for position in found.left]
         return self._decoded(found, program, projection, left)
 
     def decode_lines(self, pieces: Pieces, projection: DecodeProjection) -> Decoded:

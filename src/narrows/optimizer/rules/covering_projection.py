@@ -103,7 +103,7 @@ def _is_columnar(source: Source) -> bool:
 
 def _needed(node: DataSource) -> Sequence[str]:
     demand = node.decode_projection
-    return list(demand.parts) if isinstance(demand, Fields) else node.source.schema.names
+    return list(demand.parts) if isinstance(demand, Fields) else node.source.row.names
 
 
 def _sorts(copy: TableProjection, tested: set[str]) -> bool:

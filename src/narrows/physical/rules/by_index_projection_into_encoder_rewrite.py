@@ -159,11 +159,11 @@ def _can_splice(sink: Sink) -> bool:
 
 
 def _delayable(project: PhysicalProject) -> Iterator[DelayedColumn]:
-    """The fields that are values of a source, as they stand there."""
-    sources = {source.relation.id for source in _sources_below(project.child)}
+    """The fields that are values of a source, as they stand in its payloads: a decoder encodes."""
+    widths = {s.relation.id: len(s.source.schema) for s in _sources_below(project.child)}
     for ordinal, (name, expr) in enumerate(project.fields):
         column = next(columns_of(expr), None)
-        if column is not None and column.id.relation in sources:
+        if column is not None and column.id.ordinal < widths.get(column.id.relation, 0):
             path = source_path(expr, column.id.relation)
             if path is not None:
                 yield DelayedColumn(ordinal, column, path, name, expr.dtype)

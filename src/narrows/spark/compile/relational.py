@@ -83,9 +83,9 @@ def keep(frame: Frame, columns: Sequence[Column]) -> Frame:
     kept = {column.id for column in columns}
     selected = []
     for relation, source in frame.sources.items():
-        schema = source.projection.schema
+        row = source.projection.row
         for place in range(source.projection.shipped):
-            ordinal = schema.ordinal(str(source.projection.columns[place].path[0]))
+            ordinal = row.ordinal(str(source.projection.columns[place].path[0]))
             if ColumnId(relation, ordinal) in kept:
                 selected.append(quote(source.names[place]))
     made: dict[ColumnId, Typed] = {}

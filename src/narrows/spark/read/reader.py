@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from narrows.catalog.objects import Source
 from narrows.demand import NOTHING, Demand
+from narrows.expressions.nodes import Expr, columns_of
 from narrows.logical.conjuncts import conjunction
 from narrows.logical.nodes import Project
 from narrows.logical.required import required
@@ -21,7 +24,11 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
     """What the reader of this source has to decode, test, encode and ship."""
     source, relation, tests = node.source, node.relation.id, node.filter
     projection = DecodeProjection(
-        source.schema, node.shipped, tested=_tested(node), fragments=node.encodes
+        source.schema,
+        node.shipped,
+        tested=_tested(node),
+        fragments=node.encodes,
+        metadata=source.metadata,
     )
     return ReadSpec(
         source=source.name,
@@ -31,7 +38,8 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         projection=projection,
         names=tuple(column_name(relation, place) for place in range(projection.shipped)),
         fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
-        predicate=worker_predicate(tests, relation, projection) if tests else None,
+        predicate=worker_predicate(tests, relation, projection),
+        skipping=worker_predicate(_of_payload(tests, source), relation, projection.payload),
         options=source.options,
         on_error=str(source.options.get("on_error", "dead_letter")),
         event_time=_event_time(source, projection),
@@ -44,6 +52,12 @@ def _event_time(source: Source, projection: DecodeProjection) -> EventTime | Non
         return None
     place = projection.by_place[(source.eventtime,), Aspect.VALUE]
     return EventTime(source.eventtime, place, source.eventtime_unit)
+
+
+def _of_payload(tests: Sequence[Expr], source: Source) -> Sequence[Expr]:
+    """The tests that look at nothing but what is in a payload."""
+    width = len(source.schema)
+    return [test for test in tests if all(c.id.ordinal < width for c in columns_of(test))]
 
 
 def _tested(node: PhysicalReader) -> Demand:

@@ -108,5 +108,5 @@ def believed_size(spec: ReadSpec, payload: int) -> int:
     """Bytes of what is shipped: its share of the payload, by the width of types."""
     shipped = spec.projection.columns[: spec.projection.shipped]
     width = sum(type_width(column.dtype) for column in shipped)
-    share = width / max(type_width(spec.projection.schema), 1.0)
+    share = width / max(type_width(spec.projection.row), 1.0)
     return min(_LARGE, int(payload * min(share, 1.0)))

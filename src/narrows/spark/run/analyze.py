@@ -15,7 +15,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 
-from narrows.demand import count_demanded_leaves
+from narrows.demand import count_demanded_leaves, of_columns
 from narrows.explain.plan import Plan
 from narrows.logical.live import live_columns
 from narrows.logical.nodes import Aggregation, DecodedSource, Distinct, Join, Node, Sort
@@ -47,8 +47,8 @@ class SourceRead:
 
     def __str__(self) -> str:
         schema, counts = self.node.source.schema, self.counts
-        columns = sum(1 for _ in self.node.outputs)
-        leaves = count_demanded_leaves(schema, self.node.decode_projection)
+        columns = sum(column.id.ordinal < len(schema) for column in self.node.outputs)
+        leaves = count_demanded_leaves(schema, of_columns(self.node.decode_projection, schema))
         return (
             f"source {self.node.source_text}: ships {columns} of {len(schema)} columns,"
             f" decoded {leaves} of {count_leaves(schema)} leaves,"

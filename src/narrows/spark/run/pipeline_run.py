@@ -76,7 +76,7 @@ class PipelineRun:
             for source, counts in self.counts().items()
         }
 
-    def lag(self) -> Mapping[str, Mapping[str, int]]:
+    def lag(self) -> Mapping[str, Mapping[str, Any]]:
         """How far it is behind each source that it is fed with, as far as that can be told."""
         feeds = self.query.feeds if isinstance(self.query, FedQuery) else ()
         lags = {feed.source: feed.lag()._asdict() for feed in feeds}

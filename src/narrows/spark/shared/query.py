@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from narrows.demand import Demand
+from narrows.demand import Demand, of_columns
 from narrows.demand_text import leaves_text
 from narrows.shared.registry import Registered
 from narrows.spark.shared.group_member import Member
@@ -188,10 +188,10 @@ class SharedQuery:
     def _progress(self, read: Reads) -> dict[str, Any]:
         snapshot, last = read.stream.registry.snapshot(), read.stream.log.last()
         position = snapshot.positions.get(read.consumer, last)
-        began = self.began.get(read.consumer)
+        began, schema = self.began.get(read.consumer), read.stream.source.schema
         return {
             "version": snapshot.applied.version,
-            "decodes": leaves_text(snapshot.applied.demand, read.stream.source.schema),
+            "decodes": leaves_text(of_columns(snapshot.applied.demand, schema), schema),
             "position": position,
             "first": None if began is None else began.position + 1,
             "missed": 0 if began is None else began.missed,

@@ -10,6 +10,7 @@ from typing import Any
 from narrows.catalog.objects import Source
 from narrows.demand import NOTHING, Demand
 from narrows.plugins.options import parse_duration
+from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, ConsumerRegistry, Registered
@@ -54,7 +55,9 @@ class SharedStream:
         if not self._ingest.is_active:
             self.registry.begin(_definition(self.source))
             self.log.sweep()
-        start_at = start_at or str(self.source.options.get("start_at", "latest"))
+        start_at = start_at or str(self.source.options.get(START_AT, LATEST))
+        if start_at != LATEST:  # where the ingest begins in its source is the connector's business
+            start_at = EARLIEST
         found = self.registry.register(demands, start_at)
         self.consumers |= dict.fromkeys(demands, once)
         self.trigger = trigger
@@ -75,6 +78,7 @@ class SharedStream:
         return replace(
             self._context.placed(self.source, spec),
             connector="shared log",
+            projection=spec.projection.stored,
             options={
                 **spec.options,
                 FOLDER: str(self.folder),
@@ -149,7 +153,7 @@ class SharedStream:
             source=source.name,
             connector=source.connector,
             format=source.format,
-            projection=DecodeProjection(source.schema, NOTHING),
+            projection=DecodeProjection(source.schema, NOTHING, metadata=source.metadata),
             names=(),
             options=options,
             on_error=str(options.get("on_error", "dead_letter")),
@@ -193,5 +197,5 @@ class SharedStream:
 
 def _definition(source: Source) -> str:
     """What the entries of a stream are made of; short, for a schema may have 15 000 columns."""
-    text = f"{source.schema.sql()} {source.format} {source.identity}"
+    text = f"{source.row.sql()} {source.format} {source.identity}"
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -15,7 +15,7 @@ _TRANSIENT = (
     "Python worker exited unexpectedly (crashed)",
     "Connection reset by peer",
     "ExecutorLostFailure",
-    f"error[{Code.UNREACHABLE}]",  # a server that a connector needs, and that may come back
+    f"error[{Code.SINK_UNAVAILABLE}]",
 )
 """What a busy machine, or a lost executor, makes of tasks that have nothing wrong with them. Spark
 waits ten seconds for a Python process to report, for example, and no setting changes that."""

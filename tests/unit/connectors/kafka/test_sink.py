@@ -12,30 +12,30 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from kafka_broker import Broker
-from support.kafka import Message, committed, new_topic
 
 from narrows import Catalog
 from narrows.connectors.base import find_connector
 from narrows.connectors.kafka import sink as kafka_sink
-from narrows.connectors.kafka.sink_transactions import transactional_id
+from narrows.connectors.kafka.sink_transactions import KafkaTransactions, transactional_id
 from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
 from narrows.errors import Code, NarrowsError
 from narrows.plugins.options import OptionValue
 from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.write import Receipts, discard, publish, sweep, write_task
+from support.kafka import Topics
+from support.kafka_committed import Message, committed
 
 
 class Case:
     """A pipeline's sink, and the rows that go into it."""
 
-    def __init__(self, folder: Path, broker: Broker) -> None:
+    def __init__(self, folder: Path, topics: Topics) -> None:
         self.folder = folder
-        self.broker = broker
+        self.topics = topics
         self.life = uuid.uuid4().hex
 
     def spec(self, topic: str, pipeline: str = "p", **options: OptionValue) -> WriteSpec:
-        given = {"connector": "kafka", "brokers": self.broker.address, "topic": topic, **options}
+        given = {"connector": "kafka", "brokers": self.topics.address, "topic": topic, **options}
         texts = [f"{_key(name)} = {_literal(value)}" for name, value in given.items()]
         catalog = Catalog()
         catalog.execute(f"CREATE SINK out WITH ({', '.join(texts)})")
@@ -58,7 +58,7 @@ class Case:
         return list(read_dead_letters(self.folder / "dead"))
 
     def read(self, topic: str) -> list[Message]:
-        return committed(self.broker.address, topic)
+        return committed(self.topics.address, topic)
 
     def ids(self, topic: str) -> list[int]:
         return [json.loads(message.value or b"")["id"] for message in self.read(topic)]
@@ -68,8 +68,8 @@ class Case:
 
 
 @pytest.fixture
-def case(tmp_path: Path, broker: Broker) -> Case:
-    return Case(tmp_path, broker)
+def case(tmp_path: Path, topics: Topics) -> Case:
+    return Case(tmp_path, topics)
 
 
 def _key(name: str) -> str:
@@ -94,7 +94,7 @@ def _write(spec: WriteSpec, ids: Iterable[int], batch: int = 0, task: int = 0) -
 
 
 def test_rows_become_messages(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, key="k-{t}", headers='{"id": "{id}", "by": "narrows"}')
     publish(spec, 0, [_write(spec, [7, 8])])
     found = case.read(topic)
@@ -109,13 +109,12 @@ def test_rows_become_messages(case: Case) -> None:
 
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_a_topic_that_is_made_of_the_row(case: Case, exactly_once: bool) -> None:
-    suffix = new_topic(case.broker.address, prefix="a").removeprefix("a-")
-    other = new_topic(case.broker.address, prefix="b")
+    one, other = case.topics.make(), case.topics.make()
     spec = case.spec("{t}", key="id", exactly_once=exactly_once)
-    texts = [f"a-{suffix}", other, "not a topic/", "__consumer_offsets", "..", None]
+    texts = [one, other, "not a topic/", "__consumer_offsets", "..", None]
     rows = _rows(range(6), texts)
     publish(spec, 0, [write_task(spec, iter([rows]), 0, 0)])
-    assert case.ids(f"a-{suffix}") == [0]
+    assert case.ids(one) == [0]
     assert case.ids(other) == [1]
     reasons = [(json.loads(x["payload"])["id"], x["reason"]) for x in case.letters()]
     assert reasons == [
@@ -129,7 +128,7 @@ def test_a_topic_that_is_made_of_the_row(case: Case, exactly_once: bool) -> None
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_what_a_topic_does_not_take(case: Case, exactly_once: bool) -> None:
     """Small messages of which many together are too large are no problem."""
-    topic = new_topic(case.broker.address, max_message_bytes="10000", cleanup_policy="compact")
+    topic = case.topics.make(max_message_bytes="10000", cleanup_policy="compact")
     spec = case.spec(topic, key="t", exactly_once=exactly_once, compression="none")
     texts = ["x" * 500] * 200 + ["y" * 20_000, None, "z"]
     rows = _rows(range(203), texts)
@@ -143,7 +142,7 @@ def test_what_a_topic_does_not_take(case: Case, exactly_once: bool) -> None:
 
 
 def test_null_in_a_key(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     column, text = case.spec(topic, key="t"), case.spec(topic, key="k-{t}")
     publish(column, 0, [write_task(column, iter([_rows([1], [None])]))])
     publish(text, 1, [write_task(text, iter([_rows([2], [None])]))])
@@ -152,7 +151,7 @@ def test_null_in_a_key(case: Case) -> None:
 
 
 def test_keys_stay_in_their_partition_and_in_order(case: Case) -> None:
-    topic = new_topic(case.broker.address, partitions=4)
+    topic = case.topics.make(partitions=4)
     spec = case.spec(topic, key="{t}")
     rows = _rows(range(400), [f"k{number % 7}" for number in range(400)])
     publish(spec, 0, [write_task(spec, iter([rows.slice(0, 150), rows.slice(150)]))])
@@ -166,14 +165,14 @@ def test_keys_stay_in_their_partition_and_in_order(case: Case) -> None:
 
 
 def test_csv_messages(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, format="csv")
     publish(spec, 0, [_write(spec, [1, 2])])
     assert [message.value for message in case.read(topic)] == [b"1,t1", b"2,t2"]
 
 
 def test_a_topic_that_is_not_there_fails_the_batch(case: Case) -> None:
-    options: dict[str, OptionValue] = {"kafka.topic.metadata.propagation.max.ms": 500}
+    options: dict[str, Any] = {"kafka.topic.metadata.propagation.max.ms": 500}
     spec = case.spec("nobody-made-it", **options)
     with pytest.raises(NarrowsError, match=r"sink `out`.*sending messages"):
         _write(spec, [1])
@@ -181,7 +180,7 @@ def test_a_topic_that_is_not_there_fails_the_batch(case: Case) -> None:
 
 
 def test_at_least_once_sends_again(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic)
     for _ in range(2):
         publish(spec, 0, [_write(spec, [1, 2])])
@@ -192,7 +191,7 @@ def test_at_least_once_sends_again(case: Case) -> None:
 
 
 def test_a_batch_is_visible_when_it_is_published_and_once(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True)
     first = [_write(spec, [1, 2]), _write(spec, []), _write(spec, [3])]
     assert case.ids(topic) == []
@@ -210,7 +209,7 @@ def test_a_batch_is_visible_when_it_is_published_and_once(case: Case) -> None:
 
 def test_a_crash_before_the_commit(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was sent is there, and nobody who reads committed messages sees it."""
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True)
 
     class CrashError(BaseException):
@@ -220,11 +219,11 @@ def test_a_crash_before_the_commit(case: Case, monkeypatch: pytest.MonkeyPatch) 
         if "commit" in getattr(call, "__name__", ""):
             self._producer.flush()  # type: ignore[attr-defined]
             monkeypatch.undo()
-            monkeypatch.setattr(kafka_sink.KafkaTransactions, "close", lambda self: None)
+            monkeypatch.setattr(KafkaTransactions, "close", lambda self: None)
             raise CrashError
         call(seconds)  # type: ignore[operator]
 
-    monkeypatch.setattr(kafka_sink.KafkaTransactions, "_insist", crash)
+    monkeypatch.setattr(KafkaTransactions, "_insist", crash)
     with pytest.raises(CrashError):
         publish(spec, 0, [_write(spec, [1, 2])])
     sweep(spec)
@@ -235,7 +234,7 @@ def test_a_crash_before_the_commit(case: Case, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_zombie_is_fenced(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two drivers of one pipeline: whoever takes the id last writes."""
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True)
     publish(spec, 0, [_write(spec, [1])])
     zombie = dict(kafka_sink._PUBLISHERS)
@@ -246,7 +245,7 @@ def test_a_zombie_is_fenced(case: Case, monkeypatch: pytest.MonkeyPatch) -> None
     kafka_sink._PUBLISHERS.update(zombie)
     with pytest.raises(NarrowsError) as caught:
         publish(spec, 1, [_write(spec, [2])])
-    assert caught.value.code is Code.UNREACHABLE
+    assert caught.value.code is Code.SINK_UNAVAILABLE
     publish(spec, 1, [_write(spec, [2])])  # it takes the id again, and finds the token
     kafka_sink._PUBLISHERS.clear()
     kafka_sink._PUBLISHERS.update(mine)
@@ -257,20 +256,20 @@ def test_a_zombie_is_fenced(case: Case, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_older_state_is_refused(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True)
     publish(spec, 5, [_write(spec, [1])])
     with pytest.raises(NarrowsError, match="older than the topic"):
         publish(spec, 4, [_write(spec, [2])])
     sweep(spec)
     assert case.staged() == []
-    again = Case(case.folder, case.broker).spec(topic, exactly_once=True)
+    again = Case(case.folder, case.topics).spec(topic, exactly_once=True)
     publish(again, 0, [_write(again, [3])])
     assert case.ids(topic) == [1, 3]
 
 
 def test_pipelines_have_their_own_tokens(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     specs = [
         case.spec(topic, name, exactly_once=True, token_topic="tokens-of-all")
         for name in ("p", "P q", "p-0000000000", "\n")
@@ -285,12 +284,12 @@ def test_pipelines_have_their_own_tokens(case: Case) -> None:
 
 def test_the_token_behind_another_pipelines_transaction(case: Case) -> None:
     """Committed messages end where the first open transaction begins: the token is waited for."""
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True, token_topic="tokens-of-two")
     publish(spec, 0, [_write(spec, [0])])
     sweep(spec)
     config: dict[str, str | int] = {
-        "bootstrap.servers": case.broker.address,
+        "bootstrap.servers": case.topics.address,
         "transactional.id": "another",
         "transaction.timeout.ms": 3000,
     }
@@ -306,14 +305,14 @@ def test_the_token_behind_another_pipelines_transaction(case: Case) -> None:
 
 
 def test_a_token_topic_that_forgets_is_refused(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True, token_topic=topic)
     with pytest.raises(NarrowsError, match="it would forget them"):
         publish(spec, 0, [_write(spec, [1])])
 
 
 def test_what_is_discarded_is_not_sent(case: Case) -> None:
-    topic = new_topic(case.broker.address)
+    topic = case.topics.make()
     spec = case.spec(topic, exactly_once=True)
     discard(spec, [_write(spec, [1])])
     assert case.staged() == []

@@ -1,0 +1,159 @@
+"""The C API of `librdkafka`, as far as consuming by offsets needs it.
+
+The library is the one inside the `confluent-kafka` wheel. Its functions are bound with their types
+here and called elsewhere (`native.py`). Of its callbacks only those are used that it calls in the
+thread of whoever polls or consumes: its own threads never run Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.metadata
+import re
+from ctypes import c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
+from functools import lru_cache
+from typing import Any, Final
+
+from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, without_values
+from narrows.errors import Code, fail
+
+READING: Final = {
+    "enable.partition.eof": "true",  # or nobody could tell an end from a pause
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "auto.offset.reset": "error",  # offsets that are gone are somebody's loss, who should know
+}
+"""What reading by offsets needs, whatever else is set."""
+
+CONSUMER: Final = 1
+NO_CONSUMER_CLOSE: Final = 0x8
+"""A consumer that is in no group has nothing to say to one when it is destroyed."""
+
+_VERSIONS = (0x02_00_00_00, 0x03_00_00_00)
+"""From and below which the kernel knows how `rd_kafka_message_t` is laid out."""
+_CONFIGURED = 0
+_TEXT_SIZE = 512
+
+ErrorCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+"""The client, a number, a text, nothing."""
+LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+"""The client, how bad it is, about what, a text."""
+
+_SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+    "version": (c_int, ()),
+    "err2name": (c_char_p, (c_int,)),
+    "err2str": (c_char_p, (c_int,)),
+    "last_error": (c_int, ()),
+    "conf_new": (c_void_p, ()),
+    "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
+    "conf_set_error_cb": (None, (c_void_p, ErrorCallback)),
+    "conf_set_log_cb": (None, (c_void_p, LogCallback)),
+    "conf_destroy": (None, (c_void_p,)),
+    "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
+    "destroy_flags": (None, (c_void_p, c_int)),
+    "poll": (c_int, (c_void_p, c_int)),
+    "set_log_queue": (c_int, (c_void_p, c_void_p)),
+    "topic_new": (c_void_p, (c_void_p, c_char_p, c_void_p)),
+    "topic_destroy": (None, (c_void_p,)),
+    "queue_new": (c_void_p, (c_void_p,)),
+    "queue_destroy": (None, (c_void_p,)),
+    "consume_start_queue": (c_int, (c_void_p, c_int32, c_int64, c_void_p)),
+    "consume_stop": (c_int, (c_void_p, c_int32)),
+    "consume_queue": (c_void_p, (c_void_p, c_int)),
+    "consume_batch_queue": (c_ssize_t, (c_void_p, c_int, c_void_p, c_size_t)),
+    "message_destroy": (None, (c_void_p,)),
+    "message_timestamp": (c_int64, (c_void_p, c_void_p)),
+    "message_headers": (c_int, (c_void_p, c_void_p)),
+    "header_get_all": (c_int, (c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+}
+"""Of `rd_kafka_...`: what is returned, and what is taken."""
+
+
+class Library:
+    """The functions, under their names without `rd_kafka_`. Calls let other threads go on."""
+
+    def __init__(self, path: str) -> None:
+        self.c = c = ctypes.CDLL(path)
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(c, f"rd_kafka_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+        oldest, newest = _VERSIONS
+        version = c.rd_kafka_version()
+        if not oldest <= version < newest:
+            message = f"librdkafka has version {version:#010x}, and only 2.x is known"
+            raise fail(Code.BROKEN_PACKAGE, message, None, "pip install 'narrows[kafka]'")
+
+    def __getattr__(self, name: str) -> Any:  # for whoever checks types; all are set above
+        raise AttributeError(name)
+
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        found = ctypes.cast(getattr(self, name), c_void_p).value
+        assert found is not None
+        return found
+
+    def error(self, number: int, text: str = "") -> KafkaError:
+        name, usual = self.err2name(number).decode(), self.err2str(number).decode()
+        return KafkaError(number, name, text or usual)
+
+    def new_consumer(self, settings: Settings, on_error: Any, on_log: Any) -> int:
+        """A client. The callbacks, which the caller must keep as long, are called by `poll`, and
+        when messages are consumed."""
+        text = ctypes.create_string_buffer(_TEXT_SIZE)
+        conf = self.conf_new()
+        made = None
+        try:
+            for name, value in revealed({**settings, **READING, "log.queue": "true"}).items():
+                given = name.encode(), value.encode()
+                if self.conf_set(conf, *given, text, _TEXT_SIZE) != _CONFIGURED:
+                    raise self._refused(text, settings)
+            self.conf_set_error_cb(conf, on_error)
+            self.conf_set_log_cb(conf, on_log)
+            made = self.new(CONSUMER, conf, text, _TEXT_SIZE)
+            if made is None:
+                raise self._refused(text, settings)
+        finally:
+            if made is None:
+                self.conf_destroy(conf)  # else it is the client's
+        self.set_log_queue(made, None)
+        return int(made)
+
+    def _refused(self, text: Any, settings: Settings) -> Exception:
+        said = without_values(text.value.decode("utf-8", "replace"), settings)
+        return fail(Code.INVALID_OPTION, f"kafka: {said}")
+
+
+@lru_cache(maxsize=1)
+def load() -> Library:
+    """The library of the installed wheel; an error says what is missing."""
+    path = _path()
+    if path is None:
+        message = "there is no `librdkafka`: package `confluent-kafka` is not installed"
+        raise fail(Code.BROKEN_PACKAGE, message, None, "pip install 'narrows[kafka]'")
+    try:
+        return Library(path)
+    except (OSError, AttributeError) as error:
+        raise fail(Code.BROKEN_PACKAGE, f"`librdkafka` cannot be loaded: {error}") from error
+
+
+def is_usable() -> bool:
+    """Can messages be fetched by way of the C API? (If not, by way of `confluent_kafka`.)"""
+    try:
+        load()
+    except Exception:
+        return False
+    return True
+
+
+def _path() -> str | None:
+    """In the wheel; or the system's, where `confluent-kafka` was built for that."""
+    try:
+        files = importlib.metadata.distribution("confluent-kafka").files or ()
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if re.fullmatch(r"librdkafka[-.\w]*?\.(so|dylib|dll)[.\d]*", file.name):
+            return str(file.locate())
+    return ctypes.util.find_library("rdkafka")
