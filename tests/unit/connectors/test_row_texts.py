@@ -135,3 +135,16 @@ def test_formats_that_are_files_are_refused() -> None:
         Catalog().execute(SINK.format("topic = 'x', format = 'parquet'"))
     with pytest.raises(NarrowsError, match="has no option `layout`"):
         Catalog().execute(SINK.format("topic = 'x', layout = 'array'"))
+
+
+@pytest.mark.parametrize("topic", ["in", "^i.$"])
+def test_a_pipeline_that_would_read_what_it_writes(topic: str) -> None:
+    catalog = Catalog()
+    catalog.execute(
+        f"CREATE STREAM k (id BIGINT) WITH (connector = 'kafka', brokers = 'a:1, b:1',"
+        f" topic = '{topic}');" + SINK.format("topic = 'in'")
+    )
+    with pytest.raises(NarrowsError, match="would read what it writes"):
+        catalog.execute("CREATE PIPELINE p INTO out AS SELECT id FROM k")
+    catalog.execute(SINK.replace("SINK out", "SINK other").format("topic = 'out'"))
+    catalog.execute("CREATE PIPELINE p INTO other AS SELECT id FROM k")

@@ -14,7 +14,7 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.kafka.options import SOURCE_OPTIONS
-from narrows.connectors.kafka.sink_options import SINK_OPTIONS, guarantee, make_sink
+from narrows.connectors.kafka.sink_options import SINK_OPTIONS, guarantee, make_sink, reads_back
 from narrows.schema import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
 
 _HEADER = Struct((Field("key", STRING), Field("value", BINARY)))
@@ -38,6 +38,7 @@ CONNECTOR = Connector(
     source_options=SOURCE_OPTIONS,
     sink_options=SINK_OPTIONS,
     guarantee=guarantee,
+    reads_back=reads_back,
     metadata={
         "_key": BINARY,
         "_topic": STRING,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from narrows.connectors.base import SinkConnector
+from narrows.connectors.kafka.options import topic_names
 from narrows.connectors.kafka.settings import CONNECTION
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.declared import Guarantee, OptionMap
@@ -11,6 +14,7 @@ from narrows.plugins.row_text import (
     columns_of_column_or_text,
     columns_of_named_texts,
     columns_of_text,
+    parse_row_text,
 )
 
 SINK_OPTIONS = (
@@ -59,6 +63,21 @@ SINK_OPTIONS = (
 
 def guarantee(options: OptionMap) -> Guarantee:
     return "exactly once" if options.get("exactly_once") is True else "at least once"
+
+
+def reads_back(source: OptionMap, sink: OptionMap) -> tuple[str, str] | None:
+    """Topics that are made of rows nobody knows before."""
+    written = parse_row_text(str(sink["topic"])).constant
+    read = str(source["topic"])
+    names = topic_names(read)
+    if written is None or not _brokers(source) & _brokers(sink):
+        return None
+    reads = written in names if names is not None else re.search(read, written) is not None
+    return (read, written) if reads else None
+
+
+def _brokers(options: OptionMap) -> set[str]:
+    return {broker.strip() for broker in str(options["brokers"]).split(",")}
 
 
 def make_sink(target: SinkTarget) -> SinkConnector:
