@@ -119,7 +119,9 @@ def write(address: str, topic: Topic, compression: str) -> int:
     return sum(map(len, documents)) // DIFFERENT
 
 
-def measure(address: str, topic: Topic, make: type[Consumer], look: Look) -> tuple[float, float]:
+def measure(
+    address: str, topic: Topic, make: type[Consumer], look: Look
+) -> tuple[float, float]:
     """Seconds of processor time, and seconds, of reading a whole topic."""
     settings = {"bootstrap.servers": address, "isolation.level": "read_committed"}
     began, before = time.perf_counter(), cpu_seconds()

@@ -152,7 +152,7 @@ class Kill:
         raise WrongRowsError(f"it does not end well: see {self.folder / 'log'}")
 
     def _await_growth(self, before: dict[str, int]) -> None:
-        """Some topics have grown; by chance all, so that each is killed in its first batch at times."""
+        """Some topics have grown, by chance; so others are killed in their first batch at times."""
         wanted = self.chance.sample(TOPICS, self.chance.randint(1, len(TOPICS)))
         deadline = time.monotonic() + DEADLINE
         while True:

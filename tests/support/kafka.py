@@ -12,11 +12,13 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from kafka_broker import Broker, missing
 
@@ -91,10 +93,14 @@ class Topics:
         timestamp: int = 0,
     ) -> None:
         producer = Producer({**self._settings, "linger.ms": 0})
-        more: dict[str, int] = {"timestamp": timestamp} if timestamp else {}
         for payload in payloads:
             producer.produce(
-                name, payload, partition=partition, key=key, headers=headers or [], **more
+                name,
+                payload,
+                partition=partition,
+                key=key,
+                headers=headers or [],
+                timestamp=timestamp,
             )
             producer.poll(0)
         assert producer.flush(DEADLINE) == 0
@@ -102,12 +108,21 @@ class Topics:
     def put_in_transaction(
         self, name: str, payloads: Sequence[bytes], *, partition: int = 0, commit: bool = True
     ) -> None:
+        with self.transaction(name, payloads, partition=partition, commit=commit):
+            pass
+
+    @contextmanager
+    def transaction(
+        self, name: str, payloads: Sequence[bytes], *, partition: int = 0, commit: bool = True
+    ) -> Iterator[None]:
+        """Messages in a transaction, which is open until the block ends."""
         producer = Producer({**self._settings, "transactional.id": uuid.uuid4().hex})
         producer.init_transactions(DEADLINE)
         producer.begin_transaction()
         for payload in payloads:
             producer.produce(name, payload, partition=partition)
-        producer.flush(DEADLINE)
+        assert producer.flush(DEADLINE) == 0
+        yield
         if commit:
             producer.commit_transaction(DEADLINE)
         else:
