@@ -62,6 +62,7 @@ class Kill:
         self.broker = Broker(folder / "broker")
         self.put = 0
         self.process: subprocess.Popen[bytes] | None = None
+        self.looking: Consumer | None = None
         self.done: list[str] = []
 
     def run(self, kills: int, restarts: int, rows: int) -> list[str]:
@@ -94,6 +95,8 @@ class Kill:
                 self._check(topic)
         finally:
             self._end_process()
+            if self.looking is not None:
+                self.looking.close()
             self.broker.kill()
         return self.done
 
@@ -163,7 +166,7 @@ class Kill:
                 self.process = self._start()
             if time.monotonic() > deadline:
                 raise WrongRowsError(f"no rows in {wanted}: see {self.folder / 'log'}")
-            threading.Event().wait(0.1)
+            threading.Event().wait(0.3)
 
     # --- topics -----------------------------------------------------------------------------------
 
@@ -186,13 +189,15 @@ class Kill:
     def _ends(self) -> dict[str, int]:
         """How far topics reach; a broker that has just started knows that after a while."""
         deadline = time.monotonic() + DEADLINE
+        if self.looking is None:
+            self.looking = self._consumer()
         while True:
             try:
-                with self._consumer() as consumer:
-                    return {topic: _end(consumer, topic) for topic in TOPICS}
+                return {topic: _end(self.looking, topic) for topic in TOPICS}
             except KafkaException:
                 if time.monotonic() > deadline:
                     raise
+                threading.Event().wait(0.5)
 
     def _check(self, topic: str) -> None:
         ids: dict[int, list[int]] = {}
@@ -211,7 +216,7 @@ class Kill:
         print(f"{topic}: {self.put} rows, each once, each key in order", flush=True)
 
     def _committed(self, topic: str) -> Iterator[tuple[int, bytes | None, dict[str, int]]]:
-        with self._consumer() as consumer:
+        with contextlib.closing(self._consumer()) as consumer:
             consumer.assign(_places(topic))
             ended: set[int | None] = set()
             while len(ended) < PARTITIONS:
@@ -224,21 +229,17 @@ class Kill:
                 elif error.code() == KafkaError._PARTITION_EOF:
                     ended.add(found.partition())
 
-    @contextlib.contextmanager
-    def _consumer(self) -> Iterator[Consumer]:
-        consumer = Consumer(
+    def _consumer(self) -> Consumer:
+        return Consumer(
             {
                 "bootstrap.servers": self.broker.address,
                 "group.id": "kill",
                 "enable.partition.eof": True,
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
+                "log_level": 0,
             }
         )
-        try:
-            yield consumer
-        finally:
-            consumer.close()
 
 
 def _end(consumer: Consumer, topic: str) -> int:
