@@ -52,6 +52,7 @@ class Code(StrEnum):
     BAD_PAYLOAD = "bad_payload"
     UNREADABLE_FILE = "unreadable_file"
     SOURCE_UNAVAILABLE = "source_unavailable"
+    SINK_UNAVAILABLE = "sink_unavailable"
     BROKER_ERROR = "broker_error"
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"

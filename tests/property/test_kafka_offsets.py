@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from narrows.connectors.base import Share
 from narrows.connectors.kafka.offsets import (
     Extent,
+    OffsetRange,
     Partition,
     Taken,
     Topics,
@@ -49,6 +53,12 @@ def offsets_of(entry: object, what: str = "offsets") -> list[tuple[Partition, in
         for number, (start, end) in partitions.items()
         for offset in range(start, end)
     ]
+
+
+def ranges_of(shares: Sequence[Share]) -> list[OffsetRange]:
+    ranges = [read for share in shares for read in share.ranges]
+    assert all(isinstance(read, OffsetRange) for read in ranges)
+    return cast(list[OffsetRange], ranges)
 
 
 @given(lives(), LIMITS)
@@ -116,7 +126,7 @@ def test_ranges_are_the_entry_and_shares_are_even(
 ) -> None:
     entry = whole_entry(life[-1], "earliest", size)
     shares = split(entry, tasks)
-    ranges = [read for share in shares for read in share.ranges]
+    ranges = ranges_of(shares)
     read = [
         (Partition(each.topic, each.partition), offset)
         for each in ranges
@@ -128,14 +138,14 @@ def test_ranges_are_the_entry_and_shares_are_even(
     assert len(shares) <= tasks
     assert all(share.ranges for share in shares)
     assert split(json.loads(json.dumps(entry)), tasks) == shares
-    assert [r for share in split(entry, 1) for r in share.ranges] == ranges
+    assert ranges_of(split(entry, 1)) == ranges
     assert entry_bytes(entry) == len(read) * size
 
 
 def test_large_partitions_are_shared_out() -> None:
     there = Topics({Partition("t", 0): Extent(0, 1_000_000), Partition("t", 1): Extent(0, 1_000)})
     shares = split(whole_entry(there, "earliest", 1_000), 4)
-    loads = [sum(read.end - read.start for read in share.ranges) for share in shares]
+    loads = [sum(read.end - read.start for read in ranges_of([share])) for share in shares]
     assert len(loads) == 4
     assert max(loads) < 1.3 * min(loads)
 
@@ -149,7 +159,7 @@ def test_a_topic_that_was_made_anew_begins_anew() -> None:
     assert entry is not None
     assert entry["offsets"] == {"t": {"0": [0, 3]}}
     assert entry["lost"] == {"t": {"0": [4, None]}}
-    lost, read = (read for share in split(entry, 1) for read in share.ranges)
+    lost, read = ranges_of(split(entry, 1))
     assert (lost.start, lost.lost) == (4, "the topic was made anew")
     assert (read.start, read.end, read.lost) == (0, 3, None)
     taken.add(entry)

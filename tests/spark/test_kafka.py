@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(spark: SparkSession, tmp_path: Path, topics: Topics) -> Iterator[Bench]:
+def bench(spark: SparkSession, tmp_path: Path, topics: Topics) -> Bench:
     return Bench(spark, tmp_path, topics)
 
 

@@ -131,7 +131,7 @@ def _refuse_reading_its_output(plan: Node, pipeline: Pipeline, sink: Sink) -> No
                     f"pipeline `{pipeline.name}` would read what it writes: {source.kind.value}"
                     f" `{source.name}` reads `{read}`, sink `{sink.name}` writes to `{written}`",
                     pipeline.query.span,
-                    f"let `{sink.name}` write to a folder in which `{source.name}` does not look",
+                    f"let `{sink.name}` write to where `{source.name}` does not look",
                 )
             )
 

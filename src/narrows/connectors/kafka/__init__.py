@@ -14,6 +14,7 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.kafka.options import SOURCE_OPTIONS
+from narrows.connectors.kafka.sink_options import SINK_OPTIONS, guarantee, make_sink, reads_back
 from narrows.schema import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
 
 _HEADER = Struct((Field("key", STRING), Field("value", BINARY)))
@@ -35,6 +36,9 @@ CONNECTOR = Connector(
     name="kafka",
     delivers="messages",
     source_options=SOURCE_OPTIONS,
+    sink_options=SINK_OPTIONS,
+    guarantee=guarantee,
+    reads_back=reads_back,
     metadata={
         "_key": BINARY,
         "_topic": STRING,
@@ -46,4 +50,5 @@ CONNECTOR = Connector(
     identity=("topic",),  # brokers come and go
     source=_source,
     reader=_reader,
+    sink=make_sink,
 )

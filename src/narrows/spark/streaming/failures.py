@@ -7,12 +7,15 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
+from narrows.errors import Code
+
 _TRANSIENT = (
     "failed to connect back",
     "CANNOT_OPEN_SOCKET",
     "Python worker exited unexpectedly (crashed)",
     "Connection reset by peer",
     "ExecutorLostFailure",
+    f"error[{Code.SINK_UNAVAILABLE}]",
 )
 """What a busy machine, or a lost executor, makes of tasks that have nothing wrong with them. Spark
 waits ten seconds for a Python process to report, for example, and no setting changes that."""
