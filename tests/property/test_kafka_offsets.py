@@ -58,7 +58,7 @@ def offsets_of(entry: object, what: str = "offsets") -> list[tuple[Partition, in
 def ranges_of(shares: Sequence[Share]) -> list[OffsetRange]:
     ranges = [read for share in shares for read in share.ranges]
     assert all(isinstance(read, OffsetRange) for read in ranges)
-    return cast(list[OffsetRange], ranges)
+    return cast("list[OffsetRange]", ranges)
 
 
 @given(lives(), LIMITS)
