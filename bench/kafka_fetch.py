@@ -15,6 +15,7 @@ import argparse
 import json
 import random
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -23,9 +24,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-from decode import SMALL, WIDE, FIRST_X, in_b, small, wide
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
+from decode import FIRST_X, SMALL, WIDE, in_b, small, wide
 from narrows.connectors.kafka.messages import Consumer, MessageBatch
 from narrows.connectors.kafka.native import NativeConsumer
 from narrows.connectors.kafka.portable import PortableConsumer
@@ -77,6 +79,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--compression", default="none")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the broker would outlive it
     two_fields = DecodeProjection(SMALL, fields({"field_1": ALL, "field_5": ALL}))
     leaves = DecodeProjection(WIDE, fields({"a": ALL, "b": in_b(c=ALL, items=FIRST_X)}))
     topics = (
@@ -119,9 +122,7 @@ def write(address: str, topic: Topic, compression: str) -> int:
     return sum(map(len, documents)) // DIFFERENT
 
 
-def measure(
-    address: str, topic: Topic, make: type[Consumer], look: Look
-) -> tuple[float, float]:
+def measure(address: str, topic: Topic, make: type[Consumer], look: Look) -> tuple[float, float]:
     """Seconds of processor time, and seconds, of reading a whole topic."""
     settings = {"bootstrap.servers": address, "isolation.level": "read_committed"}
     began, before = time.perf_counter(), cpu_seconds()

@@ -53,9 +53,10 @@ impl Messages {
     }
 
     /// Destroys them.
-    fn release(&mut self, py: Python<'_>) {
-        let all = self.inner.split_off(0);
-        py.detach(|| drop(all));
+    fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let all = slf.try_borrow_mut()?.inner.split_off(0);
+        slf.py().detach(|| drop(all));
+        Ok(())
     }
 
     /// Where a message is; None if there is none of that number.

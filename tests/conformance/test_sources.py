@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from narrows.connectors.entry_log import EntryLog
-from narrows.demand import ALL
 from narrows.plugins.options import OptionValue
 from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
 from narrows.shared.log import SharedLog
 from narrows.shared.registry import ConsumerRegistry
 from narrows.shared.source import CONSUMER, ENTRIES_AT_ONCE, FOLDER
-from support.conformance.source_case import Limit, Reading, SourceCase
+from support.conformance.metadata import MetadataLaws
+from support.conformance.source_case import DECLARED, Limit, Reading, SourceCase
 from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
 from support.toy_package import install_toy
 
@@ -56,6 +56,9 @@ class FileCase(SourceCase):
         assert set(position) == {"file", "offset"}
         return self.lines(position["file"])[position["offset"] :].split(b"\n")[0]
 
+    def metadata_at(self, position: Mapping[str, Any]) -> dict[str, Any]:
+        return {"_file": position["file"]}
+
     def lose(self) -> int:
         files = list((self.folder / "in").iterdir())
         for file in files:
@@ -86,7 +89,7 @@ class SharedLogCase(SourceCase):
         self._ingest = Reading(self._files)
         self._shared = folder / "shared"
         self._registry = ConsumerRegistry(self._shared)
-        self._registry.register({"c": ALL})
+        self._registry.register({"c": DECLARED})
 
     @property
     def options(self) -> Mapping[str, OptionValue]:
@@ -131,18 +134,21 @@ class ToyCase(SourceCase):
             (found,) = database.execute(query, (position["id"],)).fetchone()
         return bytes(found)
 
+    def metadata_at(self, position: Mapping[str, Any]) -> dict[str, Any]:
+        return {"_id": position["id"]}
+
     def lose(self) -> int:
         (self.folder / "in.db").unlink()
         return 1
 
 
-class TestFiles(SourceLaws, PayloadLaws, LossLaws):
+class TestFiles(SourceLaws, PayloadLaws, MetadataLaws, LossLaws):
     @pytest.fixture
     def case(self, tmp_path: Path) -> SourceCase:
         return FileCase(tmp_path)
 
 
-class TestCompressedFiles(SourceLaws, PayloadLaws, LossLaws):
+class TestCompressedFiles(SourceLaws, PayloadLaws, MetadataLaws, LossLaws):
     @pytest.fixture
     def case(self, tmp_path: Path) -> SourceCase:
         return CompressedCase(tmp_path)
@@ -154,7 +160,7 @@ class TestSharedLog(SourceLaws):
         return SharedLogCase(tmp_path)
 
 
-class TestToy(SourceLaws, PayloadLaws, LossLaws):
+class TestToy(SourceLaws, PayloadLaws, MetadataLaws, LossLaws):
     @pytest.fixture
     def case(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceCase:
         install_toy(tmp_path, monkeypatch)

@@ -7,14 +7,17 @@ another one. All must give the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import narrows
+from narrows.catalog.objects import Source
 from narrows.demand import ALL, Demand, conform, fields
 from narrows.explain.plan import Plan
 from narrows.expressions.function import whole
@@ -24,11 +27,13 @@ from narrows.functions.looks import whole_generator
 from narrows.functions.operators import OPERATORS
 from narrows.logical.nodes import DecodedSource, Node
 from narrows.logical.walk import topological
+from narrows.plugins.declared import ConnectorSpec
+from narrows.plugins.registry import CONNECTORS
 from narrows.schema import Struct
 from narrows.sql.types import read_schema
 from support.queries import SOURCE, write_query
 from support.reference import Document, cut_row, run
-from support.strategies import make_schema, make_value, paths, schemas
+from support.strategies import KEY, make_schema, make_value, paths, schemas
 
 Pairs = Sequence[tuple[Document, Document]]
 """Rows, and beside each the row that stands in for what is not demanded of it."""
@@ -44,9 +49,9 @@ def catalog_of(schema: Struct) -> narrows.Catalog:
     return catalog
 
 
-def check(sql: str, schema: Struct, pairs: Pairs) -> Plan:
+def check(sql: str, schema: Struct, pairs: Pairs, catalog: narrows.Catalog | None = None) -> Plan:
     """Holds that the pruned plan gives the rows that the query means."""
-    plan = narrows.plan(sql, catalog_of(schema))
+    plan = narrows.plan(sql, catalog or catalog_of(schema))
     if difference(plan, pairs):
         guilty: Pairs = next(([pair] for pair in pairs if difference(plan, [pair])), pairs)
         columns = ", ".join(column.sql() for column in schema)
@@ -93,6 +98,22 @@ def check_several(seed: int, relational: bool) -> None:
         check(sql, schema, pairs)
 
 
+CARRIER = "carrier"
+
+
+@contextmanager
+def catalog_with_metadata(schema: Struct) -> Iterator[tuple[narrows.Catalog, Struct]]:
+    """A stream of which every second column comes with the payloads; and all of its columns."""
+    with_payload = [column for column in schema.fields[1::2] if column.name != KEY.name]
+    declared = Struct(tuple(column for column in schema if column not in with_payload))
+    metadata = {f"_{column.name}": column.type for column in with_payload}
+    spec = ConnectorSpec(name=CARRIER, source_options=(), metadata=metadata)
+    with patch.object(CONNECTORS, "_loaded", {**CONNECTORS._loaded, CARRIER: spec}):
+        catalog, source = narrows.Catalog(), Source(name=SOURCE, schema=declared, connector=CARRIER)
+        catalog.add_source(source)
+        yield catalog, source.row
+
+
 seeds = st.integers(0, 2**64 - 1)
 
 
@@ -108,6 +129,19 @@ def test_queries_cannot_tell_what_was_pruned(seed: int) -> None:
 def test_relational_queries_cannot_tell_what_was_pruned(seed: int) -> None:
     """Joins, LATERAL VIEW, GROUP BY, DISTINCT and functions that remember earlier rows."""
     check_several(seed, relational=True)
+
+
+@settings(max_examples=100)
+@given(seeds, st.booleans())
+def test_queries_that_name_metadata_cannot_tell_what_was_pruned(
+    seed: int, relational: bool
+) -> None:
+    choose = Random(seed).choice
+    with catalog_with_metadata(make_schema(choose)) as (catalog, row):
+        rows = [make_value(row, choose) or {} for _ in range(6)]
+        pairs = list(zip(rows, reversed(rows), strict=True))
+        for _ in range(6):
+            check(write_query(row, choose, relational), row, pairs, catalog)
 
 
 def test_random_queries_call_every_function_that_looks_at_less() -> None:
@@ -160,8 +194,6 @@ def test_constant_paths_demand_no_more_than_themselves(data: st.DataObject) -> N
     for path in chosen:
         expected |= path.demand(ALL)
     expected = conform(expected, schema)
-    if expected == fields(dict.fromkeys(schema.names, ALL)):
-        expected = ALL
     assert decode_projection(plan.logical) == expected
 
 

@@ -46,6 +46,15 @@ def test_pipelines_share_a_stream(told: dict[str, Any]) -> None:
     assert (counts["payloads"], counts["bad"], counts["lag"]) == (12, 1, 0)
 
 
+def test_metadata_comes_with_rows_and_says_when_they_happened(told: dict[str, Any]) -> None:
+    """The bad payload has number 6; a window is five numbers long."""
+    ids = {v: number for number, v in enumerate([*range(5), None, *range(5, 8), 20, 21, 22], 1)}
+    plain = told["second"]["plain"]
+    assert sorted(row["_id"] for row in plain) == [ids[v] for v in SECOND if v % 2 == 0]
+    arrivals = told["first"]["arrivals"]
+    assert [(row["n"], row["last"]) for row in arrivals] == [(4, 4), (4, 9)]
+
+
 def test_what_is_there_can_be_queried(told: dict[str, Any]) -> None:
     even, odd = [v for v in SECOND if v % 2 == 0], [v for v in SECOND if v % 2]
     assert told["queried"] == [["a", len(even), sum(even)], ["b", len(odd), sum(odd)]]

@@ -20,6 +20,7 @@ from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import VARIABLE, is_native_usable
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import STRING, Array, DataType, Map, Struct
+from support.fake_messages import FakeMessages
 from support.json_documents import Manner, make_document, make_json_struct, plain
 from support.strategies import KEYS, Choose
 
@@ -154,6 +155,9 @@ def assert_equal_kernels(case: Case, portable: JsonDecoder, native: NativeJsonDe
     other = outcome(native.decode_with_projection(case.documents, projection))
     assert one == other, (case, one, other)
     other = outcome(native.decode_array(array_of(case.documents), projection))
+    assert one == other, (case, one, other)
+    with FakeMessages(case.documents) as fake:
+        other = outcome(native.decode_messages(fake.messages, projection))
     assert one == other, (case, one, other)
     documents, pieces = lines_of(case.documents)
     if len(documents) < len(case.documents):

@@ -40,6 +40,7 @@ class MockCluster:
             "mock_cluster_bootstraps": (c_char_p, (c_void_p,)),
             "mock_cluster_destroy": (None, (c_void_p,)),
             "mock_topic_create": (c_int, (c_void_p, c_char_p, c_int, c_int)),
+            "mock_topic_delete": (c_int, (c_void_p, c_char_p)),
             "mock_partition_delete_records": (c_int, (c_void_p, c_char_p, c_int32, c_int64)),
             "destroy": (None, (c_void_p,)),
         }
@@ -56,6 +57,9 @@ class MockCluster:
     def create_topic(self, topic: str, partitions: int = 1) -> None:
         assert self._c.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, 1) == 0
 
+    def delete_topic(self, topic: str) -> None:
+        assert self._c.rd_kafka_mock_topic_delete(self._cluster, topic.encode()) == 0
+
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """Cuts off the head of a partition, as a broker does with what is too old."""
         name = topic.encode()
@@ -69,7 +73,7 @@ class MockCluster:
         topic: str,
         partition: int,
         messages: Iterable[Given],
-        settings: Mapping[str, str | int] | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         produce(self.address, topic, partition, messages, settings)
 
@@ -89,7 +93,7 @@ def produce(
     topic: str,
     partition: int,
     messages: Iterable[Given],
-    settings: Mapping[str, str | int] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> None:
     """Writes messages to a partition, in their order; all are there when this returns."""
     failed = []

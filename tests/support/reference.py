@@ -420,7 +420,7 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
 
 
 def _decoded(node: DecodedSource, documents: Sequence[Document]) -> list[Row]:
-    names = node.source.schema.names
+    names = node.source.row.names
     rows = [_made(node.relation.id, [row.get(name) for name in names]) for row in documents]
     if not isinstance(node, PhysicalReader):
         return rows

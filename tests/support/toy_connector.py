@@ -31,6 +31,7 @@ from narrows.connectors import (
     SourceConnector,
     SourceDeclaration,
 )
+from narrows.schema import BIGINT
 
 if TYPE_CHECKING:  # planning loads this file, and must not load Arrow
     import pyarrow as pa
@@ -111,6 +112,8 @@ class SqliteReader:
         self._decoding = decoding
 
     def parts(self, read: Ids) -> Iterator[Part]:
+        import pyarrow as pa
+
         if not os.path.exists(read.path):
             where = {"path": read.path, "id": read.after + 1}
             raise LostRangeError(read.key, where, "the database is gone", damaged=False)
@@ -119,7 +122,8 @@ class SqliteReader:
         found = Found(read.path, [row[0] for row in rows], [bytes(row[1]) for row in rows])
         decoder = self._decoding.decoder()
         decoded = decoder.decode_with_projection(found.payloads, self._decoding.projection)
-        yield Part(decoded, sum(map(len, found.payloads)), found)
+        metadata = [pa.array(found.ids) for _ in self._decoding.metadata]  # there is but `_id`
+        yield Part(decoded, sum(map(len, found.payloads)), found, metadata)
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,7 @@ CONNECTOR = Connector(
         ),
     ),
     sink_options=(PATH,),
+    metadata={"_id": BIGINT},
     identity=("path",),
     guarantee="exactly once",
     takes_rows=True,

@@ -20,17 +20,21 @@ WITH (connector = 'sqlite', path = 'in.db', max_payloads_per_trigger = 3);
 CREATE STREAM shared (t BIGINT, k STRING, v BIGINT)
 WITH (connector = 'sqlite', path = 'in.db', shared = true, max_payloads_per_trigger = 4,
   eventtime = 't', eventtime_unit = 's');
+CREATE STREAM numbered (k STRING)
+WITH (connector = 'sqlite', path = 'in.db', eventtime = '_id', eventtime_unit = 's');
 CREATE TABLE whole (t BIGINT, k STRING, v BIGINT) WITH (connector = 'sqlite', path = 'in.db');
 
 CREATE SINK out WITH (connector = 'sqlite', path = 'out.db');
 CREATE PIPELINE copied INTO out AS SELECT k, v FROM events WHERE v >= 2;
 CREATE PIPELINE computed INTO out AS SELECT upper(k) AS k, v * 2 AS v FROM events;
-CREATE PIPELINE plain INTO out AS SELECT v FROM shared WHERE k = 'a';
+CREATE PIPELINE plain INTO out AS SELECT v, _id FROM shared WHERE k = 'a';
 CREATE PIPELINE sums INTO out AS SELECT v, acc_sum(v) AS sum FROM shared;
 CREATE PIPELINE windows INTO out AS
   SELECT k, count(*) AS n FROM shared GROUP BY k, tumblingwindow('ss', 10);
+CREATE PIPELINE arrivals INTO out AS
+  SELECT count(*) AS n, max(_id) AS last FROM numbered GROUP BY tumblingwindow('ss', 5);
 """
-PIPELINES = ("copied", "computed", "plain", "sums", "windows")
+PIPELINES = ("copied", "computed", "plain", "sums", "windows", "arrivals")
 
 
 def insert(*payloads: str) -> None:

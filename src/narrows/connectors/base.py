@@ -164,6 +164,9 @@ class Decoding:
     """Rows for which this does not hold need not be decoded at all."""
     encodes: bool = False
     """Are parts of the payloads copied into a sink's payloads?"""
+    takes_null_payloads: bool = False
+    """Is a payload that is NULL a row? It is where a query asks for metadata alone, and then the
+    projection is empty. Else there is nothing to decode, and nothing bad about it either."""
 
     @property
     def takes_null_payloads(self) -> bool:

@@ -1,6 +1,8 @@
 """Metadata columns are part of a source for a query that names one of them, and for no other.
 
-So they are settled before any rule looks: a source that is read whole is read without them.
+So they are settled before any rule looks: a source that is read whole is read without them, and one
+of which nothing but metadata is named is read without its payloads. A payload that is NULL (a
+tombstone) is a row there and nowhere else, whatever the rules do.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.demand import ALL, fields, whole_row
-from narrows.expressions.nodes import columns_of
+from narrows.expressions.nodes import ColumnId, columns_of
 from narrows.logical.nodes import DataSource, Node
 from narrows.logical.walk import topological, transform_up
 
@@ -25,10 +27,17 @@ def leave_out_metadata(plan: Node) -> Node:
     def narrow(node: Node) -> Node | None:
         if not isinstance(node, DataSource) or not node.source.metadata:
             return None
-        source, relation = node.source, node.relation
-        hidden = relation.columns[len(source.schema) :]
-        used = [c.name for c in hidden if c.id in named or c.name == source.eventtime]
-        parts = fields(dict.fromkeys((*source.schema.names, *used), ALL))
-        return replace(node, decode_projection=whole_row(parts, source.row))
+        source, relation = node.source, node.relation.id
+        width = len(source.schema)
+        used = [
+            (ordinal, column.name)
+            for ordinal, column in enumerate(source.row)
+            if ColumnId(relation, ordinal) in named or column.name == source.eventtime
+        ]
+        metadata = [name for ordinal, name in used if ordinal >= width]
+        alone = bool(metadata) and len(metadata) == len(used) and not source.shared
+        kept = metadata if alone else (*source.schema.names, *metadata)
+        parts = whole_row(fields(dict.fromkeys(kept, ALL)), source.row)
+        return replace(node, decode_projection=parts, metadata_alone=alone)
 
     return transform_up(plan, narrow) or plan

@@ -118,6 +118,8 @@ class DecodedSource(Node):
     source: Source
     relation: Relation
     decode_projection: Demand = ALL
+    metadata_alone: bool = False
+    """The query names metadata of it and no other column: a payload that is NULL is a row, too."""
 
     @property
     def shared_required_schema(self) -> Demand | None:
@@ -162,7 +164,7 @@ def decoded_columns(source: Source, relation: Relation, projection: Demand) -> S
     if source.shared or projection is ALL:
         return relation.columns
     names = projection.parts if isinstance(projection, Fields) else ()
-    return [relation.column(ordinal) for ordinal in sorted(map(source.row.ordinal, names))]
+    return [column for column in relation.columns if column.name in names]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

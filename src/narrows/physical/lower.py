@@ -77,17 +77,11 @@ def lower(plan: Node) -> Node:
 
 def _lower_node(node: Node) -> Node:
     match node:
-        case DataSource(source=source, relation=relation, decode_projection=projection):
+        case DataSource(source=source):
+            same = {f.name: getattr(node, f.name) for f in fields(node)}
             if source.shared:
-                return PhysicalSharedStream(
-                    source=source, relation=relation, decode_projection=projection
-                )
-            return PhysicalDecoder(
-                child=PhysicalDataSource(source=source),
-                source=source,
-                relation=relation,
-                decode_projection=projection,
-            )
+                return PhysicalSharedStream(**same)
+            return PhysicalDecoder(child=PhysicalDataSource(source=source), **same)
         case DataSink(sink=sink, child=child):
             if batch_info(sink):
                 child = PhysicalBatch(child=child, sink=sink)

@@ -121,6 +121,7 @@ def open_reader(spec: ReadSpec) -> RangeReader:
         metadata=metadata,
         skipping=skipping,
         encodes=bool(spec.fragments),
+        takes_null_payloads=spec.takes_null_payloads,
     )
     reader = find_connector(spec.connector).reader(spec.declared, decoding)
     return MetadataReader(reader, spec.projection) if metadata else reader

@@ -33,6 +33,8 @@ class ReadSpec:
     """Names of the shipped columns in the data frame."""
     fragments: tuple[str, ...] = ()
     """Names of the encoded fragments in the data frame; they stand behind the columns."""
+    takes_null_payloads: bool = False
+    """Are payloads that are NULL rows? Where metadata is all that a query asks for."""
     predicate: Predicate | None = None
     skipping: Predicate | None = None
     """As much of the predicate as can be told from the payload alone, on the columns of that."""

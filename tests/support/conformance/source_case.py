@@ -15,9 +15,10 @@ import pyarrow as pa
 from narrows import Catalog
 from narrows.connectors.base import Available, SourceConnector, find_connector
 from narrows.connectors.entry_log import Entry, EntryLog
-from narrows.demand import ALL, Demand
+from narrows.demand import ALL, Demand, fields
 from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
+from narrows.schema import Field, Struct
 from narrows.sql.scope import Name
 from narrows.sql.types import read_schema
 from narrows.worker.count_files import total_counts
@@ -28,6 +29,7 @@ from narrows.worker.read_spec import ReadSpec
 
 COLUMNS = "n BIGINT, s STRING"
 SCHEMA = read_schema(COLUMNS)
+DECLARED = fields({"n": ALL, "s": ALL})
 PARTITIONS = 3
 _ORDER = "place"
 
@@ -64,6 +66,10 @@ class SourceCase(ABC):
         """What stands where a dead letter says that it was found."""
         raise NotImplementedError
 
+    def metadata_at(self, position: Mapping[str, Any]) -> dict[str, Any]:
+        """All metadata of the payload that stands at a position."""
+        raise NotImplementedError
+
     def lose(self) -> int:
         """Takes away what was put; how many letters tell of it."""
         raise NotImplementedError
@@ -91,12 +97,12 @@ class Reading:
     name: str = "p"
     more: Mapping[str, OptionValue] | None = None
     """Options beside those of the case."""
-    demand: Demand = ALL
+    demand: Demand = DECLARED
 
     def __post_init__(self) -> None:
         self.folder = self.case.folder / "state" / self.name
         self._dead_letters = self.case.folder / "state" / "dead letters"  # of all who read it
-        projection = DecodeProjection(SCHEMA, self.demand)
+        projection = DecodeProjection(SCHEMA, self.demand, metadata=metadata_of(self.case))
         options = self.case.declared(self.more or {})
         self.spec = ReadSpec(
             source="s",
@@ -177,6 +183,11 @@ class Reading:
 
     def on_error(self, value: str) -> None:
         self.spec = replace(self.spec, on_error=value)
+
+
+def metadata_of(case: SourceCase) -> Struct:
+    declared = find_connector(case.connector).metadata
+    return Struct(tuple(Field(name, dtype) for name, dtype in declared.items()))
 
 
 def document(n: int) -> bytes:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, without_values
-from narrows.errors import Code, fail
+from narrows.errors import Code, NarrowsError, fail
 
 READING: Final = {
     "enable.partition.eof": "true",  # or nobody could tell an end from a pause
@@ -25,6 +25,10 @@ READING: Final = {
     "auto.offset.reset": "error",  # offsets that are gone are somebody's loss, who should know
 }
 """What reading by offsets needs, whatever else is set."""
+UNLESS_SET: Final = {
+    "topic.metadata.refresh.interval.ms": "10000",  # or what is gone is missed after five minutes
+}
+"""What differs from the library's own defaults."""
 
 CONSUMER: Final = 1
 NO_CONSUMER_CLOSE: Final = 0x8
@@ -80,9 +84,8 @@ class Library:
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         oldest, newest = _VERSIONS
-        version = c.rd_kafka_version()
-        if not oldest <= version < newest:
-            message = f"librdkafka has version {version:#010x}, and only 2.x is known"
+        if not oldest <= c.rd_kafka_version() < newest:
+            message = f"`librdkafka` is {c.rd_kafka_version():#010x}: this version is not known"
             raise fail(Code.BROKEN_PACKAGE, message, None, "pip install 'narrows[kafka]'")
 
     def __getattr__(self, name: str) -> Any:  # for whoever checks types; all are set above
@@ -105,7 +108,8 @@ class Library:
         conf = self.conf_new()
         made = None
         try:
-            for name, value in revealed({**settings, **READING, "log.queue": "true"}).items():
+            properties = {**UNLESS_SET, **settings, **READING, "log.queue": "true"}
+            for name, value in revealed(properties).items():
                 given = name.encode(), value.encode()
                 if self.conf_set(conf, *given, text, _TEXT_SIZE) != _CONFIGURED:
                     raise self._refused(text, settings)
@@ -142,7 +146,7 @@ def is_usable() -> bool:
     """Can messages be fetched by way of the C API? (If not, by way of `confluent_kafka`.)"""
     try:
         load()
-    except Exception:
+    except NarrowsError:
         return False
     return True
 

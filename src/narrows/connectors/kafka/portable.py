@@ -26,7 +26,7 @@ from narrows.connectors.kafka.faults import (
     without_values,
 )
 from narrows.connectors.kafka.headers import Headers, header_array
-from narrows.connectors.kafka.librdkafka import READING
+from narrows.connectors.kafka.librdkafka import READING, UNLESS_SET
 from narrows.connectors.kafka.messages import Fetched
 from narrows.errors import Code, InternalError, fail
 from narrows.formats.decoder import Decoded, RecordDecoder
@@ -185,7 +185,7 @@ class PortableConsumer:
             self.trouble = self.error(error)
 
         given: dict[str, str | Callable[[ClientError], None]] = {"group.id": _GROUP}
-        given |= revealed({**self._settings, **READING})
+        given |= revealed({**UNLESS_SET, **self._settings, **READING})
         try:
             return Client({**given, "error_cb": note}, logger=_LOG)
         except KafkaException as error:

@@ -38,6 +38,7 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         projection=projection,
         names=tuple(column_name(relation, place) for place in range(projection.shipped)),
         fragments=tuple(fragment_name(relation, place) for place in range(len(node.encodes))),
+        takes_null_payloads=node.metadata_alone,
         predicate=worker_predicate(tests, relation, projection),
         skipping=worker_predicate(_of_payload(tests, source), relation, projection.payload),
         options=source.options,
