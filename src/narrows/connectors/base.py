@@ -168,11 +168,6 @@ class Decoding:
     """Is a payload that is NULL a row? It is where a query asks for metadata alone, and then the
     projection is empty. Else there is nothing to decode, and nothing bad about it either."""
 
-    @property
-    def takes_null_payloads(self) -> bool:
-        """Is a payload that is NULL a row? Only where metadata is all that somebody asks for."""
-        return bool(self.metadata) and not self.projection.columns
-
 
 class Payloads(Protocol):
     """Payloads that were decoded together, for whoever wants to see one that is bad."""

@@ -6,7 +6,9 @@ times a minute does not connect ten times.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import lru_cache
@@ -19,8 +21,8 @@ from narrows.connectors.kafka.settings import settings_of
 from narrows.errors import Code, NarrowsError, fail
 
 if TYPE_CHECKING:  # the library is an extra
+    from confluent_kafka import Consumer, TopicPartition
     from confluent_kafka import KafkaError as ClientError
-    from confluent_kafka import TopicPartition
     from confluent_kafka.admin import AdminClient
 
 T = TypeVar("T")
@@ -71,6 +73,8 @@ class Cluster:
         self.settings = settings
         self._kept: AdminClient | None = None
         self._trouble = ""
+        self._committers: dict[str, Consumer] = {}
+        self._committing: threading.Thread | None = None
 
     @property
     def _client(self) -> AdminClient:
@@ -166,17 +170,34 @@ class Cluster:
     # --- what was read ----------------------------------------------------------------------------
 
     def commit(self, group: str, ends: Mapping[Partition, int]) -> None:
-        """Has every tool that looks at the group see how far it has come."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+        """Has every tool that looks at the group see how far it has come.
 
-        if not ends:
+        It is for people: a broker that is away or takes its time is not waited for, and the next
+        commit says it all. A consumer commits, for the library's requests to a group's coordinator
+        end the process when the connection is lost meanwhile (librdkafka issue 4605).
+        """
+        from confluent_kafka import KafkaException, TopicPartition
+
+        if not ends or (self._committing is not None and self._committing.is_alive()):
             return
         places = [TopicPartition(*place, offset) for place, offset in ends.items()]
-        (answer,) = self._client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, places)], request_timeout=_ANSWER_SECONDS
-        ).values()
-        # It is for people, so a broker that takes its time is not waited for.
-        self._asked(f"group `{group}` to take offsets", lambda: answer.result(_MOMENT_SECONDS))
+        consumer = self._committer(group)
+
+        def commit() -> None:
+            with contextlib.suppress(KafkaException):
+                consumer.commit(offsets=places, asynchronous=False)
+
+        self._committing = threading.Thread(target=commit, name="narrows-kafka-group", daemon=True)
+        self._committing.start()
+        self._committing.join(_MOMENT_SECONDS)
+
+    def _committer(self, group: str) -> Consumer:
+        from confluent_kafka import Consumer
+
+        if group not in self._committers:
+            given: dict[str, Any] = {**revealed(self.settings), "group.id": group}
+            self._committers[group] = Consumer(given, logger=_LOG)
+        return self._committers[group]
 
     # --- answers ----------------------------------------------------------------------------------
 
