@@ -50,6 +50,8 @@ class SourceDeclaration:
     format: str
     options: Mapping[str, Any] = field(default_factory=dict)
     bounded: bool = False
+    pipeline: str | None = None
+    """For which one it is read; None for a shared stream, which reads for all, and for queries."""
 
     def limit(self, option: str) -> int | None:
         value = self.options.get(option)
@@ -167,11 +169,6 @@ class Decoding:
     takes_null_payloads: bool = False
     """Is a payload that is NULL a row? It is where a query asks for metadata alone, and then the
     projection is empty. Else there is nothing to decode, and nothing bad about it either."""
-
-    @property
-    def takes_null_payloads(self) -> bool:
-        """Is a payload that is NULL a row? Only where metadata is all that somebody asks for."""
-        return bool(self.metadata) and not self.projection.columns
 
 
 class Payloads(Protocol):

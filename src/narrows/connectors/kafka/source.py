@@ -32,7 +32,7 @@ class KafkaSource(SourceConnector):
         options = declared.options
         self._options = options
         self._topic = str(options["topic"])
-        self._group = str(options.get("group") or f"narrows-{declared.name}")
+        self._group = str(options.get("group") or f"narrows-{declared.pipeline or declared.name}")
         given = options.get(START_AT)
         zone = str(options.get("timezone", "UTC"))
         self._start = start_of(None if given is None else str(given), parse_offsets, zone)
