@@ -41,11 +41,12 @@ def test_properties_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings["sasl.password"] == SECRET
 
 
-def test_secrets_are_not_shown() -> None:
-    catalog = declared("brokers = 'a'", "topic = 't'", f"kafka.sasl.password = '{SECRET}'")
+@pytest.mark.parametrize("name", ["sasl.password", "ssl.key.pem", "ssl.key.password"])
+def test_secrets_are_not_shown(name: str) -> None:
+    catalog = declared("brokers = 'a'", "topic = 't'", f"kafka.{name} = '{SECRET}'")
     assert SECRET not in str(catalog.execute("DESCRIBE STREAM s"))
     with pytest.raises(NarrowsError) as caught:
-        declared("brokers = 'a'", "topic = 't'", f"kafka.sasl.password = '{SECRET}'", "x = 1")
+        declared("brokers = 'a'", "topic = 't'", f"kafka.{name} = '{SECRET}'", "x = 1")
     assert SECRET not in str(caught.value)
 
 

@@ -145,7 +145,7 @@ class KafkaSource(SourceConnector):
         entries = self._taken.entries
         if self._measured is None or entries - self._measured[1] >= _MEASURED_AGAIN:
             behind = offsets.behind(self._taken, there, start)
-            found = message_bytes(self._cluster.settings, _samples(behind, there))
+            found = message_bytes(self._cluster, self._topic, _samples(behind, there))
             if found is None:
                 return offsets.DEFAULT_MESSAGE_BYTES
             self._measured = found, entries
