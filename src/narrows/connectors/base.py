@@ -50,6 +50,8 @@ class SourceDeclaration:
     format: str
     options: Mapping[str, Any] = field(default_factory=dict)
     bounded: bool = False
+    pipeline: str | None = None
+    """For which one it is read; None for a shared stream, which reads for all, and for queries."""
 
     def limit(self, option: str) -> int | None:
         value = self.options.get(option)

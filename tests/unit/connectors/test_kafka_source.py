@@ -295,7 +295,10 @@ class TestMetadata:
         metadata = Struct(tuple(Field(name, dtype) for name, dtype in made.items()))
         projection = DecodeProjection(SCHEMA, demand, metadata=metadata)
         names = tuple(column.text for column in projection.columns)
-        reading.spec = replace(reading.spec, projection=projection, names=names)
+        alone = not projection.payload.columns
+        reading.spec = replace(
+            reading.spec, projection=projection, names=names, takes_null_payloads=alone
+        )
         return reading.all_rows()
 
     def test_it_comes_with_the_rows(self, folder: Path, topics: Topics) -> None:

@@ -71,6 +71,8 @@ def _cluster(settings: tuple[tuple[str, str], ...]) -> Cluster:
 class Cluster:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.message_bytes: dict[str, tuple[int, float]] = {}
+        """What was measured of the messages of a source, and when (`sample.py`)."""
         self._kept: AdminClient | None = None
         self._trouble = ""
         self._committers: dict[str, Consumer] = {}

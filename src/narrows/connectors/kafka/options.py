@@ -60,7 +60,7 @@ SOURCE_OPTIONS = (
     OptionSpec(
         "group",
         "the consumer group under which Kafka's tools see how far it has come; if not given,"
-        " `narrows-` and the name of the stream",
+        " `narrows-` and the name of the pipeline (of the stream, if it is shared)",
     ),
     OptionSpec(
         "on_missing",

@@ -32,7 +32,7 @@ class KafkaSource(SourceConnector):
         options = declared.options
         self._options = options
         self._topic = str(options["topic"])
-        self._group = str(options.get("group") or f"narrows-{declared.name}")
+        self._group = str(options.get("group") or f"narrows-{declared.pipeline or declared.name}")
         given = options.get(START_AT)
         zone = str(options.get("timezone", "UTC"))
         self._start = start_of(None if given is None else str(given), parse_offsets, zone)
@@ -145,7 +145,7 @@ class KafkaSource(SourceConnector):
         entries = self._taken.entries
         if self._measured is None or entries - self._measured[1] >= _MEASURED_AGAIN:
             behind = offsets.behind(self._taken, there, start)
-            found = message_bytes(self._cluster.settings, _samples(behind, there))
+            found = message_bytes(self._cluster, self._topic, _samples(behind, there))
             if found is None:
                 return offsets.DEFAULT_MESSAGE_BYTES
             self._measured = found, entries
