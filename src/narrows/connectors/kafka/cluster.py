@@ -36,6 +36,7 @@ _KEPT = 8
 _PASSING = frozenset(
     (
         *(-195, -193, -187, -185, -180),  # no connection, no address, nobody there, no answer
+        -156,  # no leader of any partition: brokers that have just started
         *(5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20),  # no leader, no coordinator, too few replicas
         *(56, 72, 74, 75, 76, 78, 84, 100, 103),  # a leader that is new to it
     )
