@@ -10,3 +10,5 @@ settings.register_profile("narrows", deadline=None)
 settings.load_profile("narrows")
 
 pytest.register_assert_rewrite("support.conformance")
+
+from support.kafka import broker, topics  # noqa: E402, F401

@@ -99,6 +99,8 @@ def _values(entry: Entry) -> str:
         return ", ".join(f"`{choice}`" for choice in spec.choices)
     if spec.duration:
         return "a duration: `'5 seconds'`, `'500 ms'`"
+    if spec.type is None:
+        return "a string, a number, `true`, `false`"
     if spec.type is bool:
         return "`true`, `false`"
     if spec.type is int:

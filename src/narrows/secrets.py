@@ -52,7 +52,8 @@ def is_secret(option: str) -> bool:
         return bool(before) and before[-1] in _KEYS
     # Kafka's way to write a user and a password into one text.
     jaas = last == "config" and before[-1:] == ["jaas"]
-    return last in _WORDS or last in _MORE_WORDS or last.endswith("password") or jaas
+    key = last == "pem" and before[-1:] == ["key"]  # all of a private key, not its file
+    return last in _WORDS or last in _MORE_WORDS or last.endswith("password") or jaas or key
 
 
 def without_passwords(text: str) -> str:

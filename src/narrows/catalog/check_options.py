@@ -6,7 +6,7 @@ An option that nobody declared is an error with a suggestion, never silently ign
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from narrows.catalog.options import CONNECTOR, FORMAT
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, nearest
@@ -49,7 +49,7 @@ def check_options(
     if form is None:
         declared.remove(next(spec for spec in declared if spec.name == FORMAT.name))
     else:
-        brings_files = sink or connector.delivers == "files"
+        brings_files = connector.delivers == "files"
         own = form.options(sink=sink) or ()
         declared += [spec for spec in own if brings_files or not spec.of_files]
     specs = {spec.name: spec for spec in declared}
@@ -59,9 +59,10 @@ def check_options(
     }
     for name, option in options.items():
         try:
-            if name not in specs:
+            spec = _declaration(name, specs.values())
+            if spec is None:
                 raise _unknown(name, option, specs, connector, form)
-            values[name] = specs[name].check(option)
+            values[name] = spec.check(option)
         except NarrowsError as error:
             problems.extend(error.problems)
     for spec in specs.values():
@@ -70,11 +71,18 @@ def check_options(
             hint = f"connector `{connector.name}` needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
-        hidden = [o.value_span for n, o in options.items() if n in specs and specs[n].is_secret]
+        given = [(o.value_span, _declaration(n, specs.values())) for n, o in options.items()]
+        hidden = [span for span, spec in given if spec is not None and spec.is_secret]
         raise NarrowsError(*problems, secrets=[span for span in hidden if span is not None])
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)
+
+
+def _declaration(name: str, declared: Iterable[OptionSpec]) -> OptionSpec | None:
+    """What is declared of an option, by itself or as one of many that begin alike."""
+    found = next((spec for spec in declared if spec.covers(name)), None)
+    return found if found is None or found.name == name else replace(found, name=name)
 
 
 def _unknown(
@@ -116,7 +124,7 @@ def _format(options: Options, connector: ConnectorSpec, sink: bool) -> FormatSpe
     if option is None:
         return FORMATS.find(connector.default_sink_format if sink else DEFAULT_FORMAT)
     form = _named(FORMATS, FORMAT, option, sink)
-    reason = None if sink else _mismatch(connector, form)
+    reason = _cannot_write(connector, form) if sink else _mismatch(connector, form)
     if reason is not None:
         raise fail(Code.INVALID_OPTION, reason, option.value_span)
     return form
@@ -129,6 +137,16 @@ def _mismatch(connector: ConnectorSpec, form: FormatSpec) -> str | None:
         return f"{what}, and payloads of format `{form.name}` do not stand in files"
     if connector.delivers == "messages" and not form.takes_messages:
         return f"{what}, and format `{form.name}` is read from files only"
+    return None
+
+
+def _cannot_write(connector: ConnectorSpec, form: FormatSpec) -> str | None:
+    """Why a connector cannot take payloads of a format; None if it can."""
+    if connector.delivers == "messages" and not form.writes_messages:
+        return (
+            f"connector `{connector.name}` takes a payload a row,"
+            f" and format `{form.name}` is written to files only"
+        )
     return None
 
 

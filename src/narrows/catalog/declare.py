@@ -8,6 +8,7 @@ from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
 from narrows.errors import Code, did_you_mean, fail
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import Options
+from narrows.plugins.start_at import START_AT
 from narrows.schema import BIGINT, TIMESTAMP, Struct
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreateSink, CreateSource, ObjectKind
@@ -42,11 +43,12 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
                 statement.options[option].key_span,
                 "add `eventtime = '...'`, the column that says when a row happened",
             )
-    if "start_at" in values and values.get("shared") is not True:
+    begins_anywhere = any(spec.name == START_AT for spec in checked.connector.source_options or ())
+    if START_AT in values and values.get("shared") is not True and not begins_anywhere:
         raise fail(
             Code.INVALID_OPTION,
             "only a shared stream has a place where its pipelines begin",
-            statement.options["start_at"].key_span,
+            statement.options[START_AT].key_span,
             "add `shared = true`; a regular stream begins with the first file",
         )
     return source

@@ -117,6 +117,11 @@ class Sink:
         """Are rows handed to it as they are, instead of payloads in some format?"""
         return CONNECTORS.find(self.connector).takes_rows
 
+    @property
+    def columns_in_options(self) -> dict[str, tuple[str, ...]]:
+        """The columns of its rows that its options name, by option: it needs their values."""
+        return CONNECTORS.find(self.connector).columns_in(self.options)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:

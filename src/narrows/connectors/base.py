@@ -50,6 +50,8 @@ class SourceDeclaration:
     format: str
     options: Mapping[str, Any] = field(default_factory=dict)
     bounded: bool = False
+    pipeline: str | None = None
+    """For which one it is read; None for a shared stream, which reads for all, and for queries."""
 
     def limit(self, option: str) -> int | None:
         value = self.options.get(option)
@@ -93,6 +95,8 @@ class Lag(NamedTuple):
     bytes: int | None = None
     units: int | None = None
     """What its connector takes one by one: files, segments."""
+    partitions: Mapping[str, int] | None = None
+    """Payloads, for each part that its connector reads by itself: `{"orders:0": 17}`."""
 
 
 class SourceUnavailableError(NarrowsError):

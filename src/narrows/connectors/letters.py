@@ -29,20 +29,24 @@ class RowLetters:
 
     def add(self, row: pa.RecordBatch, reason: str) -> None:
         """Sets one row aside."""
-        with disk_errors(Path(self._target.dead_letters)):
-            self._add(row, reason)
+        values = {part.name or part.column: row.column(part.column) for part in self._target.parts}
+        self.add_payload(json.dumps({n: _text(v[0].as_py()) for n, v in values.items()}), reason)
 
-    def _add(self, row: pa.RecordBatch, reason: str) -> None:
+    def add_payload(self, payload: str, reason: str) -> None:
+        """Sets a row aside that is encoded already."""
+        with disk_errors(Path(self._target.dead_letters)):
+            self._write(payload, reason)
+
+    def _write(self, payload: str, reason: str) -> None:
         if self._file is None:
             path = unpublished(self._target.dead_letters, self._target.pipeline)
             self.written.append(str(path))
             self._file = SyncedFile(path)
-        values = {part.name or part.column: row.column(part.column) for part in self._target.parts}
         letter = {
             "sink": self._target.sink,
             "pipeline": self._target.pipeline,
             "reason": reason,
-            "payload": json.dumps({n: _text(v[0].as_py()) for n, v in values.items()}),
+            "payload": payload,
         }
         self._file.write(f"{json.dumps(letter, ensure_ascii=False)}\n".encode())
 

@@ -45,7 +45,7 @@ class Plan:
     @property
     def guarantees(self) -> dict[str, str]:
         """What each sink promises of every row, whatever is killed."""
-        return {s.name: CONNECTORS.find(s.connector).guarantee for s in self._sinks}
+        return {s.name: CONNECTORS.find(s.connector).promises(s.options) for s in self._sinks}
 
     @property
     def _sinks(self) -> list[Sink]:

@@ -56,3 +56,11 @@ class SplicingEncoder(Encoder, Protocol):
 
     def fragment(self, fragment: Fragment, columns: Sequence[pa.Array]) -> pa.Array:
         """Encodes some fields of rows, to be spliced into the row by `PayloadWriter.add`."""
+
+
+@runtime_checkable
+class MessageEncoder(Encoder, Protocol):
+    """An encoder that can make a payload of each row."""
+
+    def messages(self, rows: RowColumns) -> pa.Array:
+        """The payload of each row, as text or bytes. Raises ValueError if one cannot be made."""

@@ -25,7 +25,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from narrows.plugins.options import OptionSpec
+from narrows.plugins.options import OptionSpec, OptionValue
 
 UNIX = {"unix_s": 1_000_000, "unix_ms": 1_000, "unix_us": 1}
 """Microseconds of what is counted."""
@@ -162,9 +162,9 @@ def parse_pattern(pattern: str) -> TimePattern:
     return TimePattern(regex, tuple(fields), is_plain)
 
 
-def _problem(text: str) -> str | None:
+def _no_pattern(option: str, value: OptionValue) -> str | None:
     try:
-        parse_pattern(text)
+        parse_pattern(str(value))
     except PatternError as error:
         return str(error)
     return None
@@ -177,13 +177,13 @@ TIME_OPTIONS = (
         "timestamp_format",
         "how values of type TIMESTAMP are written: a pattern like `dd/MM/yyyy HH:mm:ss`, or"
         " `unix_s`, `unix_ms`, `unix_us`",
-        problem=lambda text: None if text in UNIX else _problem(text),
+        refuses=lambda option, value: None if value in UNIX else _no_pattern(option, value),
         hint=_HINT,
     ),
     OptionSpec(
         "date_format",
         "how values of type DATE are written: a pattern like `dd.MM.yyyy`",
-        problem=_problem,
+        refuses=_no_pattern,
         hint=_HINT,
     ),
 )

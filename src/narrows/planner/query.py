@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from narrows.catalog.objects import Pipeline, Sink
 from narrows.catalog.store import ObjectStore
-from narrows.errors import Code, NarrowsError, Problem
+from narrows.errors import Code, NarrowsError, Problem, did_you_mean
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
@@ -21,7 +21,7 @@ from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
 from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES, PRUNING
 from narrows.plugins.registry import CONNECTORS, FORMATS
-from narrows.schema import Field, Struct
+from narrows.schema import Field, Struct, is_nested
 from narrows.sql.parse import deep_recursion, parse_query
 from narrows.sql.statements import Query
 
@@ -87,13 +87,34 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
 
 
 def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
+    outputs = Struct(tuple(Field(column.name, column.dtype) for column in plan.outputs))
+    _refuse_columns_that_are_not_there(outputs, pipeline, sink)
     if sink.takes_rows:
         return
-    outputs = Struct(tuple(Field(column.name, column.dtype) for column in plan.outputs))
     reason = FORMATS.find(sink.format).check_outputs(outputs)
     if reason is not None:
         message = f"sink `{sink.name}` cannot write this: {reason}"
         raise NarrowsError(Problem(Code.WRONG_TYPE, message, pipeline.query.span))
+
+
+def _refuse_columns_that_are_not_there(outputs: Struct, pipeline: Pipeline, sink: Sink) -> None:
+    problems = []
+    for option, names in sink.columns_in_options.items():
+        for name in names:
+            found = outputs.find(name)
+            if len(found) == 1 and not is_nested(outputs.fields[found[0]].type):
+                continue
+            what = "which is nested" if len(found) == 1 else "which the query does not give"
+            problems.append(
+                Problem(
+                    Code.UNKNOWN_COLUMN if len(found) != 1 else Code.WRONG_TYPE,
+                    f"option `{option}` of sink `{sink.name}` names the column `{name}`, {what}",
+                    pipeline.query.span,
+                    None if found else did_you_mean(name, outputs.names) or "select it",
+                )
+            )
+    if problems:
+        raise NarrowsError(*problems)
 
 
 def _refuse_reading_its_output(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
@@ -110,7 +131,7 @@ def _refuse_reading_its_output(plan: Node, pipeline: Pipeline, sink: Sink) -> No
                     f"pipeline `{pipeline.name}` would read what it writes: {source.kind.value}"
                     f" `{source.name}` reads `{read}`, sink `{sink.name}` writes to `{written}`",
                     pipeline.query.span,
-                    f"let `{sink.name}` write to a folder in which `{source.name}` does not look",
+                    f"let `{sink.name}` write to where `{source.name}` does not look",
                 )
             )
 

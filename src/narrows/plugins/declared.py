@@ -17,6 +17,8 @@ from narrows.schema import DataType, Struct
 
 OptionMap = Mapping[str, object]
 
+Guarantee = Literal["exactly once", "at least once"]
+
 NO_FORMAT = "none"
 """What is shown as the format of a sink that takes rows."""
 
@@ -87,6 +89,8 @@ class FormatSpec(Declaration):
     """How the names of its files end; if not given, with the name of the format."""
     supports_by_index_projection: bool = False
     """Can its encoder splice fields that a reader has encoded?"""
+    writes_messages: bool = False
+    """Can its encoder make a payload of each row, too, for connectors that take messages?"""
     supports_streaming: bool = False
     """Can its encoder write a payload row by row, before the last row is known?"""
     field_options: tuple[str, ...] = ()
@@ -111,7 +115,8 @@ class ConnectorSpec(Declaration):
     """Where payloads come from or go to, as the planner sees it."""
 
     delivers: Literal["files", "messages"] = "files"
-    """What a source of it reads: files, in which payloads stand as the format says, or payloads."""
+    """What a source of it reads: files, in which payloads stand as the format says, or payloads.
+    And what its sinks write: files of many rows, or a payload for each."""
     metadata: Mapping[str, DataType] = field(default_factory=dict)
     """Columns that come with the payloads of its sources, and that nobody declares: `_topic`. They
     are made when a query names them; `*` does not. Their names begin with `_`. A column of the
@@ -124,8 +129,17 @@ class ConnectorSpec(Declaration):
     what the sink writes to."""
     identity: tuple[str, ...] = ()
     """The options of a source that say what it reads. With another value it is another source."""
-    guarantee: Literal["exactly once", "at least once"] = "at least once"
-    """What its sinks promise of every row, whatever is killed."""
+    guarantee: Guarantee | Callable[[OptionMap], Guarantee] = "at least once"
+    """What its sinks promise of every row, whatever is killed; it may depend on their options."""
     takes_rows: bool = False
     """Do its sinks take rows? Then nothing is encoded, and there is no format to choose."""
     default_sink_format: str = DEFAULT_FORMAT
+
+    def promises(self, options: OptionMap) -> Guarantee:
+        """The guarantee of a sink with such options."""
+        return self.guarantee if isinstance(self.guarantee, str) else self.guarantee(options)
+
+    def columns_in(self, options: OptionMap) -> dict[str, tuple[str, ...]]:
+        """The columns of a row that a sink's options name, by option."""
+        specs = [spec for spec in self.sink_options or () if spec.name in options]
+        return {s.name: s.columns_in(str(options[s.name])) for s in specs if s.columns_in}

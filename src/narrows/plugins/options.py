@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.plugins.row_text import ColumnsIn, RowTextError
 from narrows.secrets import MASK, Secret, is_secret
 
 OptionValue = str | int | float | bool | Secret
@@ -32,8 +33,10 @@ class OptionSpec:
     """A declared option: what values it takes, and what holds when it is not given."""
 
     name: str
+    """One that ends in `.*` is all options whose names begin so: `kafka.*`."""
     doc: str
-    type: type[str] | type[int] | type[bool] = str
+    type: type[str] | type[int] | type[bool] | None = str
+    """None for any of them."""
     default: OptionValue | None = None
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -41,12 +44,21 @@ class OptionSpec:
     least: int | None = None
     of_files: bool = False
     """Is it about files? Then formats have it only where a connector brings such."""
-    problem: Callable[[str], str | None] = lambda text: None
-    """What is wrong with a text; None if nothing."""
-    hint: str | None = None
-    """What to write instead of such a text."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
+    columns_in: ColumnsIn | None = None
+    """Which columns of the row a sink's option names; see `row_text.py`."""
+    refuses: Callable[[str, OptionValue], str | None] = lambda option, value: None
+    """What is wrong, beside all that, with an option and its value: `takes ...`, `is ...`; None if
+    nothing is."""
+    hint: str | None = None
+    """What to write instead of what is refused."""
+
+    def covers(self, name: str) -> bool:
+        """Is this the declaration of an option that is called so?"""
+        return name == self.name or (
+            self.name.endswith(".*") and name.startswith(self.name[:-1]) and name != self.name[:-1]
+        )
 
     @property
     def is_secret(self) -> bool:
@@ -54,7 +66,7 @@ class OptionSpec:
 
     def check(self, option: Option) -> OptionValue:
         value = option.value
-        if not isinstance(value, (str, int)) or type(value) is not self.type:
+        if self.type is not None and type(value) is not self.type:
             raise self._invalid(option, f"takes {_TYPE_NAMES[self.type]}")
         if self.choices and value not in self.choices:
             hint = did_you_mean(str(value), self.choices)
@@ -63,16 +75,36 @@ class OptionSpec:
             raise self._invalid(option, f"is at least {self.least}")
         if self.duration and parse_duration(str(value)) is None:
             raise self._invalid(option, "takes a duration", "for example '5 seconds' or '500 ms'")
-        wrong = self.problem(value) if isinstance(value, str) else None
+        wrong = self.refuses(self.name, value)
         if wrong is not None:
             raise self._invalid(option, wrong, self.hint)
+        if self.columns_in is not None:
+            self._check_columns(self.columns_in, option)
         refers = isinstance(value, str) and REFERENCE.fullmatch(value)
-        return Secret(value) if self.is_secret and not refers else value
+        if self.is_secret and not refers and isinstance(value, (str, int)):
+            return Secret(value)
+        return value
+
+    def _check_columns(self, columns_in: ColumnsIn, option: Option) -> None:
+        try:
+            columns_in(str(option.value))
+        except RowTextError as error:
+            message = f"option `{self.name}`: {error}"
+            span = _inside(option, error.start, error.end)
+            raise fail(Code.INVALID_OPTION, message, span) from error
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
         given = MASK if self.is_secret else option.value
         message = f"option `{self.name}` {rule}, not `{given}`"
         return fail(Code.INVALID_OPTION, message, option.value_span, hint)
+
+
+def _inside(option: Option, start: int, end: int) -> Span | None:
+    """Where a part of a value stands; the whole value, where it is not written as it is."""
+    span, quotes = option.value_span, 2
+    if span is None or span.end - span.start != len(str(option.value)) + quotes:
+        return span
+    return Span(span.start + 1 + start, span.start + 1 + end)
 
 
 _TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}

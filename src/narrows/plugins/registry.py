@@ -130,6 +130,7 @@ CONNECTORS = PluginRegistry(
     unknown=Code.UNKNOWN_CONNECTOR,
     built_in={
         "file": "narrows.connectors.file:CONNECTOR",
+        "kafka": "narrows.connectors.kafka:CONNECTOR",
         "console": "narrows.connectors.console:CONNECTOR",
         "memory": "narrows.connectors.memory:CONNECTOR",
         "dataframe": "narrows.connectors.dataframe:CONNECTOR",  # made by `session.register`

@@ -42,11 +42,12 @@ from narrows.errors import Code, fail
 from narrows.files.atomic import sweep, write_atomically
 from narrows.files.names import file_name, name_of
 from narrows.files.small import damaged
+from narrows.plugins.start_at import EARLIEST as EARLIEST
+from narrows.plugins.start_at import LATEST as LATEST
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.snapshot import Applied, Consumer, Snapshot
 
 LEASE_SECONDS = 60.0
-LATEST, EARLIEST = "latest", "earliest"
 CONSUMER_LOGS = "consumers"
 """The folder beside the registry where consumers with a query of their own keep what they took."""
 TASKS, TASKS_SUFFIX = "tasks", ".json"

@@ -4,6 +4,7 @@ version                           of what is kept here
 lock                              held while pipelines run: one process at a time
 pipelines/<pipeline>.json         what the checkpoint was made for
 pipelines/<pipeline>.first.json   the number of its first batch, if it was reset
+pipelines/<pipeline>.life         which life of the pipeline this is: another one after a reset
 checkpoints/<pipeline>/           Spark's
 entries/<pipeline>/<source>/      what was taken of a stream, entry by entry, and markers
 clocks/<pipeline>/                when the input of a bounded run had ended
@@ -23,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shlex
 import shutil
 from collections.abc import Iterable
@@ -47,6 +49,7 @@ from narrows.state.plan_shape import Shape, shape_of
 VERSION = "2"
 _RECORD = "narrows-pipeline-1"
 _FIRST = "narrows-first-batch-1"
+_LIFE = "narrows-life-1"
 _KINDS_SINCE_VERSION_2 = ("entries",)
 _KINDS_OF_VERSION_1 = ("pipelines", "files", "checkpoints")
 
@@ -185,6 +188,19 @@ class StateFolder:
     def shared(self, stream: str) -> Path:
         return self._place("shared", stream)
 
+    def life(self, pipeline: str) -> str:
+        """What tells this life of a pipeline from all others of its name, here or elsewhere: it
+        begins when the pipeline is first started, and ends when it is reset. Its batches have
+        numbers, so a sink outside knows by both what it has taken."""
+        path = self._place("pipelines", pipeline, suffix=".life")
+        what, hint = "the file that tells a pipeline's lives apart", "restore it from a backup"
+        found: str | None = read_small(path, _LIFE, what, hint)
+        if found is None:
+            found = secrets.token_hex(8)
+            with disk_errors(self.path):
+                write_small(path, _LIFE, found)
+        return found
+
     # --- does the checkpoint fit? -----------------------------------------------------------------
 
     def claim(self, pipeline: str, plan: Node) -> None:
@@ -263,6 +279,7 @@ class StateFolder:
                     shutil.rmtree(logs / consumer, ignore_errors=True)
         self.record(pipeline).unlink(missing_ok=True)
         self.closed_mark(pipeline).unlink(missing_ok=True)
+        self._place("pipelines", pipeline, suffix=".life").unlink(missing_ok=True)
 
     def reset_stream(self, stream: str) -> None:
         """Forgets what a shared stream has taken and decoded, and where its pipelines were. Their

@@ -40,6 +40,7 @@ class ReadSpec:
     """As much of the predicate as can be told from the payload alone, on the columns of that."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     bounded: bool = False
+    pipeline: str | None = None
     on_error: str = "dead_letter"
     dead_letters: str | None = None
     """The folder of this source's dead letters."""
@@ -57,7 +58,9 @@ class ReadSpec:
     @property
     def declared(self) -> SourceDeclaration:
         """The source, as its connector knows it."""
-        return SourceDeclaration(self.source, self.format, self.options, self.bounded)
+        return SourceDeclaration(
+            self.source, self.format, self.options, self.bounded, self.pipeline
+        )
 
     @property
     def on_missing(self) -> str:

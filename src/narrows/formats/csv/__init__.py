@@ -47,6 +47,7 @@ FORMAT = Format(
     decoder=_decoder,
     encoder=_encoder,
     supports_by_index_projection=True,
+    writes_messages=True,
     supports_streaming=True,
     field_options=("delimiter",),
 )

@@ -39,7 +39,10 @@ class CsvEncoder:
     def _fields(self, starts: pa.Array, values: pa.Array) -> pa.Array:
         return pc.binary_join_element_wise(starts, self._text(values), "")
 
-    def lines(self, rows: RowColumns) -> pa.Array:
+    def messages(self, rows: RowColumns) -> pa.Array:
+        return self.lines(rows, end="")
+
+    def lines(self, rows: RowColumns, end: str = "\n") -> pa.Array:
         parts = []
         for part in rows:
             if isinstance(part, Encoded):
@@ -50,7 +53,7 @@ class CsvEncoder:
                 parts.append(pc.binary_join_element_wise(self.delimiter, text, ""))
         # The first value has a delimiter before it, too.
         too_much = len(self.delimiter.encode("utf-8"))
-        line = pc.binary_join_element_wise(*parts, "\n", "")
+        line = pc.binary_join_element_wise(*parts, end, "")
         return pc.binary_replace_slice(line, 0, too_much, "")
 
     def _strung(self, texts: Sequence[pa.Array]) -> pa.Array:

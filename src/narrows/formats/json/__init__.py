@@ -54,6 +54,7 @@ FORMAT = Format(
             "one object a line, or one list of objects a file",
             default="lines",
             choices=("lines", "array"),
+            of_files=True,
         ),
         OptionSpec(
             "omit_null_columns", "leave out columns that are NULL", type=bool, default=False
@@ -65,6 +66,7 @@ FORMAT = Format(
     encoder=_encoder,
     kernel=chosen_kernel,
     supports_by_index_projection=True,
+    writes_messages=True,
     supports_streaming=True,
     field_options=("omit_null_columns",),
 )

@@ -49,6 +49,9 @@ class JsonEncoder:
         opened = pc.binary_replace_slice(_strung(parts), 0, 1, "{")
         return pc.binary_join_element_wise(opened, "}" + end, "")
 
+    def messages(self, rows: RowColumns) -> pa.Array:
+        return self.objects(rows, "")
+
     def _part(self, part: Values | Encoded) -> list[pa.Array | str]:
         if isinstance(part, Encoded):
             text = part.array.cast(pa.string())

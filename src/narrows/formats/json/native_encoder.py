@@ -40,6 +40,9 @@ class NativeJsonEncoder:
         texts = self._encode([self._part(part) for part in rows], "}" + end)
         return self.portable.objects(rows, end) if texts is None else texts
 
+    def messages(self, rows: RowColumns) -> pa.Array:
+        return self.objects(rows, "")
+
     def _part(self, part: Values | Encoded) -> _Part:
         if isinstance(part, Encoded):
             nulls = self.portable.null_fields(part.fragment) if part.array.null_count else ""

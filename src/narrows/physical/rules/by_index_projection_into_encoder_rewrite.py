@@ -50,6 +50,7 @@ from narrows.physical.nodes import (
 from narrows.physical.paths import source_path
 from narrows.plugins.registry import FORMATS
 from narrows.projection.fragments import Fragment, FragmentField
+from narrows.schema import Field, Struct
 
 _HANDS_ON_ROWS = (Filter, Join, Generate, Keep, Sort, Limit)
 """Operators through which a fragment travels with its row."""
@@ -131,7 +132,9 @@ def _projections(plan: Node) -> Iterator[_Projection]:
 def _projection(project: PhysicalProject, consumers: Sequence[Node]) -> _Projection | None:
     if not any(isinstance(node, (PhysicalEncoder, PhysicalBatch, DataSink)) for node in consumers):
         return None
-    found = _Projection(project, tuple(_delayable(project)))
+    named = _named_in_options(project, consumers)
+    fields = tuple(column for column in _delayable(project) if column.ordinal not in named)
+    found = _Projection(project, fields)
     for consumer in consumers:
         match consumer:
             case PhysicalEncoder(sink=sink) if _can_splice(sink):
@@ -141,6 +144,14 @@ def _projection(project: PhysicalProject, consumers: Sequence[Node]) -> _Project
             case _:
                 return None  # another operator reads its columns
     return found
+
+
+def _named_in_options(project: PhysicalProject, consumers: Sequence[Node]) -> frozenset[int]:
+    """The fields whose values a sink needs by themselves."""
+    outputs = Struct(tuple(Field(column.name, column.dtype) for column in project.outputs))
+    sinks = (node.sink for node in consumers if isinstance(node, (PhysicalEncoder, PhysicalBatch)))
+    options = [names for sink in sinks for names in sink.columns_in_options.values()]
+    return frozenset(place for names in options for name in names for place in outputs.find(name))
 
 
 def _can_splice(sink: Sink) -> bool:

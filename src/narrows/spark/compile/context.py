@@ -64,6 +64,7 @@ class Context:
         entry_log = state.entry_log(pipeline, name, number) if node.source.is_fed else None
         return replace(
             self.placed(node.source, spec),
+            pipeline=pipeline,
             statistics=str(state.statistics(pipeline, name, number).absolute()),
             entry_log=None if entry_log is None else str(entry_log.absolute()),
         )

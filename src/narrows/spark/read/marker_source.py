@@ -50,8 +50,13 @@ def marker_frame(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     # that was read is removed, so it need not remember any; the default of a week costs memory.
     reader = reader.option("maxFileAge", "1h")
     text = reader.text(literal_path(folder)).select(F.split("value", " ").alias("marker"))
-    markers = text.select(*(F.col("marker")[place].cast("bigint") for place in range(4)))
-    return markers.repartition(spec.partitions) if spec.partitions > 1 else markers
+    names = ("entry", "task", "tasks", "is_last")
+    columns = (F.col("marker")[place].cast("bigint").alias(n) for place, n in enumerate(names))
+    markers = text.select(*columns)
+    if spec.partitions == 1:
+        return markers
+    # Task by task, as the shares stand in the entry: some sinks write in the order of tasks.
+    return markers.repartitionById(spec.partitions, F.col("task").cast("int"))
 
 
 def read_markers(spec: ReadSpec, markers: Batches) -> Batches:

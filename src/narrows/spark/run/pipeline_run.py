@@ -105,7 +105,7 @@ class PipelineRun:
             for source, counts in self.counts().items()
         }
 
-    def lag(self) -> Mapping[str, Mapping[str, int]]:
+    def lag(self) -> Mapping[str, Mapping[str, Any]]:
         """How far it is behind each source that it is fed with, as far as that can be told."""
         lags = {feed.source: feed.lag()._asdict() for feed in self._feeds}
         return {s: {k: v for k, v in lag.items() if v is not None} for s, lag in lags.items()}

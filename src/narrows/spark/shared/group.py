@@ -7,9 +7,9 @@ to its pipeline's sinks as a task of a streaming query would.
 
     (after, upto] of a pipeline ─► its segments, mapped ─► its plan, in the JVM ─► its sinks' files
 
-**Exactly once.** The files of a job are published under the number of the first entry that it
-read; then the position moves. After a crash in between the job runs again, from the same first
-entry, and replaces what it published.
+**Exactly once.** What a job wrote is published under the number of the first entry that it read;
+then the position moves. After a crash in between the job runs again, over the same entries, and
+what it had published is replaced, or stands.
 
 **Isolation.** A lane is a thread that runs the jobs of its members. All begin in the common lane.
 If the job of a lane fails, or takes far longer than it should, those of its members whose tasks had
@@ -101,7 +101,7 @@ class Lane(threading.Thread):
         until = {m.name: min(last, m.position + ENTRIES_AT_ONCE) for m in due}
         try:
             for member in due:
-                member.plan_task(until[member.name])
+                until[member.name] = member.plan_task(until[member.name])
             sizes = [self._size(member, until[member.name]) for member in due]
             if not self.alone:
                 patience = _PATIENCE_SECONDS + sum(sizes) / _SLOWEST_BYTES_PER_SECOND

@@ -16,6 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
+from narrows.files.atomic import write_atomically
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.shared.ingest import Goal
 from narrows.worker.carried import Carried
@@ -65,15 +66,29 @@ class Member:
         upto = None if self.goal is None else self.goal.upto
         return self.leaving or (upto is not None and self.position >= upto)
 
-    def plan_task(self, upto: int) -> None:
-        """Says what the next job reads."""
+    def plan_task(self, upto: int) -> int:
+        """Says what the next job reads, and answers how far it does.
+
+        One that was planned and has not moved the position is run again as it was, though there is
+        more to read by now: a sink may have taken its rows.
+        """
         self.execution.unlink(missing_ok=True)
         self._written.mkdir(exist_ok=True)
         for mark in self._written.iterdir():
             mark.unlink(missing_ok=True)
-        replacing = self.tasks.with_suffix(".new")
-        replacing.write_text(json.dumps({"after": self.position, "upto": upto}), "utf-8")
-        replacing.replace(self.tasks)
+        planned = self._planned()
+        if planned is not None and planned["after"] == self.position:
+            return int(planned["upto"])
+        plan = json.dumps({"after": self.position, "upto": upto})
+        write_atomically(self.tasks, plan.encode("utf-8"))
+        return upto
+
+    def _planned(self) -> dict[str, int] | None:
+        try:
+            found: dict[str, int] = json.loads(self.tasks.read_bytes())
+        except FileNotFoundError:
+            return None
+        return found
 
     def is_under_way(self, partitions: int) -> bool:
         """Have its tasks begun, and not all come to their end? Then it may be the one to blame for

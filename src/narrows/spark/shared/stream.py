@@ -12,6 +12,7 @@ from narrows.catalog.objects import Source
 from narrows.connectors.base import find_connector
 from narrows.demand import NOTHING, Demand
 from narrows.plugins.options import parse_duration
+from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 from narrows.projection.columns import DecodeProjection
 from narrows.shared.limits import with_limit
 from narrows.shared.log import EMPTY, SharedLog
@@ -68,7 +69,9 @@ class SharedStream:
                 self.log.sweep()
             if not self.consumers:
                 self._attempts, self.failure = Attempts(), None
-            start_at = start_at or str(self.source.options.get("start_at", "latest"))
+            start_at = start_at or str(self.source.options.get(START_AT, LATEST))
+            if start_at != LATEST:  # where the ingest begins in its source is its connector's
+                start_at = EARLIEST
             found = self.registry.register(demands, start_at)
             self.consumers |= dict.fromkeys(demands, once)
             self.trigger = trigger

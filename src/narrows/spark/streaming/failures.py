@@ -18,6 +18,7 @@ _TRANSIENT = (
     "Connection reset by peer",
     "ExecutorLostFailure",
     f"error[{Code.SOURCE_UNAVAILABLE}]",
+    f"error[{Code.SINK_UNAVAILABLE}]",
 )
 """What a busy machine, or a lost executor, makes of tasks that have nothing wrong with them. Spark
 waits ten seconds for a Python process to report, for example, and no setting changes that."""

@@ -252,6 +252,7 @@ class PipelineQuery:
             parts=parts_of(node),
             place=connector.place(sink.options, str(ours)),
             dead_letters=str(state.dead_letters(sink.name).absolute()),
+            life=state.life(self.name),
             gathers=any(isinstance(n, PhysicalBatch) for n in topological(node)),
         )
 
