@@ -128,6 +128,7 @@ class TestPartitions:
         reading.drain()
         topics.put(topic, documents(0), partition=1)
         reading.drain()
+        assert numbers(reading.all_rows()) == [0]  # whoever reads knows of two
         topics.add_partitions(topic, 4)
         topics.put(topic, documents(1), partition=3)
         topics.put(topic, documents(2), partition=0)

@@ -7,9 +7,10 @@ times a minute does not connect ten times.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from narrows.connectors.base import SourceUnavailableError
@@ -29,6 +30,7 @@ _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())  # or Python would write to stderr what nobody listens to
 _ANSWER_SECONDS = 10.0
 _MOMENT_SECONDS = 2.0
+_PAUSE_SECONDS = 0.1
 _KEPT = 8
 
 _PASSING = frozenset(
@@ -173,12 +175,22 @@ class Cluster:
 
         if not ends:
             return
-        places = [TopicPartition(*place, offset) for place, offset in ends.items()]
-        (answer,) = self._client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, places)], request_timeout=_ANSWER_SECONDS
-        ).values()
         # It is for people, so a broker that takes its time is not waited for.
-        self._asked(f"group `{group}` to take offsets", lambda: answer.result(_MOMENT_SECONDS))
+        deadline = time.monotonic() + _MOMENT_SECONDS
+        what = f"group `{group}` to take offsets"
+        while True:
+            places = [TopicPartition(*place, offset) for place, offset in ends.items()]
+            (answer,) = self._client.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, places)], request_timeout=_ANSWER_SECONDS
+            ).values()
+            taken = self._asked(what, partial(answer.result, _MOMENT_SECONDS))
+            refused = [place.error for place in taken.topic_partitions if place.error is not None]
+            if not refused:
+                return
+            error = self._failure(what, refused[0])
+            if not isinstance(error, SourceUnavailableError) or time.monotonic() > deadline:
+                raise error
+            time.sleep(_PAUSE_SECONDS)  # a coordinator that has just become one
 
     # --- answers ----------------------------------------------------------------------------------
 
