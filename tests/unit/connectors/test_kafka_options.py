@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from narrows import Catalog
+from narrows.connectors.kafka.faults import revealed
 from narrows.connectors.kafka.settings import settings_of
 from narrows.errors import NarrowsError
 from narrows.sql.scope import Name
@@ -38,7 +39,7 @@ def test_properties_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings["isolation.level"] == "read_committed"
     assert "topic" not in settings
     assert SECRET not in str(settings)
-    assert settings["sasl.password"] == SECRET
+    assert revealed(settings)["sasl.password"] == SECRET
 
 
 @pytest.mark.parametrize("name", ["sasl.password", "ssl.key.pem", "ssl.key.password"])

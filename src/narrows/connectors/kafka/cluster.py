@@ -18,6 +18,7 @@ from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, with
 from narrows.connectors.kafka.offsets import Extent, Partition, Topics
 from narrows.connectors.kafka.settings import settings_of
 from narrows.errors import Code, NarrowsError, fail
+from narrows.secrets import Secret
 
 if TYPE_CHECKING:  # the library is an extra
     from confluent_kafka import KafkaError as ClientError
@@ -64,7 +65,7 @@ def cluster_of(options: Mapping[str, Any]) -> Cluster:
 
 
 @lru_cache(maxsize=_KEPT)
-def _cluster(settings: tuple[tuple[str, str], ...]) -> Cluster:
+def _cluster(settings: tuple[tuple[str, str | Secret], ...]) -> Cluster:
     return Cluster(dict(settings))
 
 

@@ -90,7 +90,7 @@ def _is_property(option: str) -> bool:
     return option == BROKERS.name or option.startswith(PREFIX)
 
 
-def _shown(given: object, value: object) -> str:
+def _shown(given: object, value: object) -> str | Secret:
     """As a text of the library's; what came out of the environment is nobody's business."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     from_outside = isinstance(given, Secret) or (
