@@ -170,11 +170,14 @@ class TestPartitions:
             reading.admit()
         topics.put(topic, documents(2))
         reading.admit()
-        reading.source.committed(reading.log.entry(1))  # and with that entry 0
-        assert topics.committed(group) == {(topic, 0): 2, (topic, 1): 2}
+
+        def are_seen(entry: int, *ends: int) -> bool:
+            reading.source.committed(reading.log.entry(entry))
+            return topics.committed(group) == {(topic, n): end for n, end in enumerate(ends)}
+
+        await_that(lambda: are_seen(1, 2, 2), "entry 1 is seen, and with it entry 0")
         reading.restart()
-        reading.source.committed(reading.log.entry(2))
-        assert topics.committed(group) == {(topic, 0): 3, (topic, 1): 2}
+        await_that(lambda: are_seen(2, 3, 2), "entry 2 is seen")
 
 
 class TestStart:

@@ -6,11 +6,12 @@ times a minute does not connect ten times.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import time
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from narrows.connectors.base import SourceUnavailableError
@@ -21,8 +22,8 @@ from narrows.errors import Code, NarrowsError, fail
 from narrows.secrets import Secret
 
 if TYPE_CHECKING:  # the library is an extra
+    from confluent_kafka import Consumer, TopicPartition
     from confluent_kafka import KafkaError as ClientError
-    from confluent_kafka import TopicPartition
     from confluent_kafka.admin import AdminClient
 
 T = TypeVar("T")
@@ -31,12 +32,12 @@ _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())  # or Python would write to stderr what nobody listens to
 _ANSWER_SECONDS = 10.0
 _MOMENT_SECONDS = 2.0
-_PAUSE_SECONDS = 0.1
 _KEPT = 8
 
 _PASSING = frozenset(
     (
         *(-195, -193, -187, -185, -180),  # no connection, no address, nobody there, no answer
+        -156,  # no leader of any partition: brokers that have just started
         *(5, 6, 7, 8, 9, 13, 14, 15, 16, 19, 20),  # no leader, no coordinator, too few replicas
         *(56, 72, 74, 75, 76, 78, 84, 100, 103),  # a leader that is new to it
     )
@@ -76,6 +77,8 @@ class Cluster:
         """What was measured of the messages of a source, and when (`sample.py`)."""
         self._kept: AdminClient | None = None
         self._trouble = ""
+        self._committers: dict[str, Consumer] = {}
+        self._committing: threading.Thread | None = None
 
     @property
     def _client(self) -> AdminClient:
@@ -170,28 +173,40 @@ class Cluster:
 
     # --- what was read ----------------------------------------------------------------------------
 
-    def commit(self, group: str, ends: Mapping[Partition, int]) -> None:
-        """Has every tool that looks at the group see how far it has come."""
-        from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    def commit(self, group: str, ends: Mapping[Partition, int]) -> bool:
+        """Has every tool that looks at the group see how far it has come. Is that known to be done?
 
+        It is for people: a broker that is away or takes its time is not waited for, and whoever
+        commits next should say it all. A consumer commits, for the library's requests to a group's coordinator
+        end the process when the connection is lost meanwhile (librdkafka issue 4605).
+        """
+        from confluent_kafka import KafkaException, TopicPartition
+
+        if self._committing is not None and self._committing.is_alive():
+            return False
         if not ends:
-            return
-        # It is for people, so a broker that takes its time is not waited for.
-        deadline = time.monotonic() + _MOMENT_SECONDS
-        what = f"group `{group}` to take offsets"
-        while True:
-            places = [TopicPartition(*place, offset) for place, offset in ends.items()]
-            (answer,) = self._client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, places)], request_timeout=_ANSWER_SECONDS
-            ).values()
-            taken = self._asked(what, partial(answer.result, _MOMENT_SECONDS))
-            refused = [place.error for place in taken.topic_partitions if place.error is not None]
-            if not refused:
-                return
-            error = self._failure(what, refused[0])
-            if not isinstance(error, SourceUnavailableError) or time.monotonic() > deadline:
-                raise error
-            time.sleep(_PAUSE_SECONDS)  # a coordinator that has just become one
+            return True
+        done: list[bool] = []
+        places = [TopicPartition(*place, offset) for place, offset in ends.items()]
+        consumer = self._committer(group)
+
+        def commit() -> None:
+            with contextlib.suppress(KafkaException):
+                taken = consumer.commit(offsets=places, asynchronous=False)
+                done.append(all(place.error is None for place in taken or ()))
+
+        self._committing = threading.Thread(target=commit, name="narrows-kafka-group", daemon=True)
+        self._committing.start()
+        self._committing.join(_MOMENT_SECONDS)
+        return done == [True]
+
+    def _committer(self, group: str) -> Consumer:
+        from confluent_kafka import Consumer
+
+        if group not in self._committers:
+            given: dict[str, Any] = {**revealed(self.settings), "group.id": group}
+            self._committers[group] = Consumer(given, logger=_LOG)
+        return self._committers[group]
 
     # --- answers ----------------------------------------------------------------------------------
 

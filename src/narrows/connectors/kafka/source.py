@@ -104,8 +104,8 @@ class KafkaSource(SourceConnector):
 
     def committed(self, entry: Entry) -> None:
         ends, number = self._ends(entry)
-        self._cluster.commit(self._group, ends)
-        self._told = number
+        if self._cluster.commit(self._group, ends):
+            self._told = number
 
     def _ends(self, entry: Entry) -> tuple[dict[Partition, int], int]:
         """How far everything has come with this entry and those before it that were not told, and

@@ -15,6 +15,7 @@ _TRANSIENT = (
     "Python worker exited unexpectedly (crashed)",
     "Connection reset by peer",
     "ExecutorLostFailure",
+    f"error[{Code.SOURCE_UNAVAILABLE}]",
     f"error[{Code.SINK_UNAVAILABLE}]",
 )
 """What a busy machine, or a lost executor, makes of tasks that have nothing wrong with them. Spark
