@@ -177,8 +177,8 @@ class Cluster:
         """Has every tool that looks at the group see how far it has come. Is that known to be done?
 
         It is for people: a broker that is away or takes its time is not waited for, and whoever
-        commits next should say it all. A consumer commits, for the library's requests to a group's coordinator
-        end the process when the connection is lost meanwhile (librdkafka issue 4605).
+        commits next should say it all. A consumer commits, for the library's requests to a group's
+        coordinator end the process when the connection is lost meanwhile (librdkafka issue 4605).
         """
         from confluent_kafka import KafkaException, TopicPartition
 
