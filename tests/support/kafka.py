@@ -69,9 +69,11 @@ class Topics:
         self.admin = AdminClient(dict(self._settings))
 
     def make(self, name: str | None = None, *, partitions: int = 1, **settings: str) -> str:
-        """A topic; settings are its own, with `_` for `.`."""
+        """A topic, which keeps what it has; settings are its own, with `_` for `.`."""
         name = name or f"t-{uuid.uuid4().hex}"
-        config = {key.replace("_", "."): value for key, value in settings.items()}
+        config = {"retention.ms": "-1"} | {
+            key.replace("_", "."): value for key, value in settings.items()
+        }
         topic = NewTopic(name, partitions, replication_factor=1, config=config)
         self.admin.create_topics([topic])[name].result(DEADLINE)
         self._await_partitions(name, partitions)

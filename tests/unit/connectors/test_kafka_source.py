@@ -128,6 +128,7 @@ class TestPartitions:
         reading.drain()
         topics.put(topic, documents(0), partition=1)
         reading.drain()
+        assert numbers(reading.all_rows()) == [0]  # whoever reads knows of two
         topics.add_partitions(topic, 4)
         topics.put(topic, documents(1), partition=3)
         topics.put(topic, documents(2), partition=0)
@@ -169,11 +170,14 @@ class TestPartitions:
             reading.admit()
         topics.put(topic, documents(2))
         reading.admit()
-        reading.source.committed(reading.log.entry(1))  # and with that entry 0
-        assert topics.committed(group) == {(topic, 0): 2, (topic, 1): 2}
+
+        def are_seen(entry: int, *ends: int) -> bool:
+            reading.source.committed(reading.log.entry(entry))
+            return topics.committed(group) == {(topic, n): end for n, end in enumerate(ends)}
+
+        await_that(lambda: are_seen(1, 2, 2), "entry 1 is seen, and with it entry 0")
         reading.restart()
-        reading.source.committed(reading.log.entry(2))
-        assert topics.committed(group) == {(topic, 0): 3, (topic, 1): 2}
+        await_that(lambda: are_seen(2, 3, 2), "entry 2 is seen")
 
 
 class TestStart:

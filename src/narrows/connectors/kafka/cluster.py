@@ -19,6 +19,7 @@ from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, with
 from narrows.connectors.kafka.offsets import Extent, Partition, Topics
 from narrows.connectors.kafka.settings import settings_of
 from narrows.errors import Code, NarrowsError, fail
+from narrows.secrets import Secret
 
 if TYPE_CHECKING:  # the library is an extra
     from confluent_kafka import Consumer, TopicPartition
@@ -65,7 +66,7 @@ def cluster_of(options: Mapping[str, Any]) -> Cluster:
 
 
 @lru_cache(maxsize=_KEPT)
-def _cluster(settings: tuple[tuple[str, str], ...]) -> Cluster:
+def _cluster(settings: tuple[tuple[str, str | Secret], ...]) -> Cluster:
     return Cluster(dict(settings))
 
 
@@ -172,27 +173,32 @@ class Cluster:
 
     # --- what was read ----------------------------------------------------------------------------
 
-    def commit(self, group: str, ends: Mapping[Partition, int]) -> None:
-        """Has every tool that looks at the group see how far it has come.
+    def commit(self, group: str, ends: Mapping[Partition, int]) -> bool:
+        """Has every tool that looks at the group see how far it has come. Is that known to be done?
 
-        It is for people: a broker that is away or takes its time is not waited for, and the next
-        commit says it all. A consumer commits, for the library's requests to a group's coordinator
-        end the process when the connection is lost meanwhile (librdkafka issue 4605).
+        It is for people: a broker that is away or takes its time is not waited for, and whoever
+        commits next should say it all. A consumer commits, for the library's requests to a group's
+        coordinator end the process when the connection is lost meanwhile (librdkafka issue 4605).
         """
         from confluent_kafka import KafkaException, TopicPartition
 
-        if not ends or (self._committing is not None and self._committing.is_alive()):
-            return
+        if self._committing is not None and self._committing.is_alive():
+            return False
+        if not ends:
+            return True
+        done: list[bool] = []
         places = [TopicPartition(*place, offset) for place, offset in ends.items()]
         consumer = self._committer(group)
 
         def commit() -> None:
             with contextlib.suppress(KafkaException):
-                consumer.commit(offsets=places, asynchronous=False)
+                taken = consumer.commit(offsets=places, asynchronous=False)
+                done.append(all(place.error is None for place in taken or ()))
 
         self._committing = threading.Thread(target=commit, name="narrows-kafka-group", daemon=True)
         self._committing.start()
         self._committing.join(_MOMENT_SECONDS)
+        return done == [True]
 
     def _committer(self, group: str) -> Consumer:
         from confluent_kafka import Consumer

@@ -103,19 +103,22 @@ class KafkaSource(SourceConnector):
         return Lag(payloads=messages, bytes=size, partitions=partitions)
 
     def committed(self, entry: Entry) -> None:
-        self._cluster.commit(self._group, self._ends(entry))
+        ends, number = self._ends(entry)
+        if self._cluster.commit(self._group, ends):
+            self._told = number
 
-    def _ends(self, entry: Entry) -> dict[Partition, int]:
-        """How far everything has come with this entry and those before it that were not told."""
+    def _ends(self, entry: Entry) -> tuple[dict[Partition, int], int]:
+        """How far everything has come with this entry and those before it that were not told, and
+        the entry's number."""
         ends: dict[Partition, int] = {}
-        after = self._told
-        for found in () if self._log is None else self._log.entries(after):
+        number = self._told
+        for found in () if self._log is None else self._log.entries(number):
             ends |= offsets.ends(found)
-            after += 1
+            number += 1
             if found == entry:
-                self._told = after
-                return ends
-        return offsets.ends(entry)  # it was told before, or nobody has looked at the log yet
+                return ends, number
+        # It was told before, or nobody has looked at the log yet.
+        return offsets.ends(entry), self._told
 
     def _look_at(self, log: EntryLog) -> None:
         last = log.last()
