@@ -391,7 +391,9 @@ LONGER_THAN_PYTHON_READS = 5_000
 )
 def test_long_numbers(sql: str) -> None:
     for digits in (10, 20, 100, 4_000, LONGER_THAN_PYTHON_READS):
-        assert _outcome(sql.replace("{}", "7" * digits)) == PLANS, digits
+        outcome = _outcome(sql.replace("{}", "7" * digits))
+        # No type holds more than 38 digits.
+        assert outcome == PLANS or (digits > 38 and outcome is Code.WRONG_TYPE), digits
 
 
 @pytest.mark.parametrize(

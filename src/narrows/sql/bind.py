@@ -51,13 +51,13 @@ from narrows.sql.binding import (
 from narrows.sql.dialect import NarrowsDialect
 from narrows.sql.literals import (
     bind_literal,
+    cast_literal,
     interval_literal,
     literal,
-    negated,
-    typed_literal,
+    typed_constant,
 )
 from narrows.sql.scope import Name, Scope
-from narrows.sql.types import read_type_text
+from narrows.sql.types import written_type
 
 BROKEN = Literal(text="NULL", dtype=UNKNOWN)
 """Stands where something could not be bound; nothing more is said about it."""
@@ -126,12 +126,14 @@ class Binder:
                 return self._access(node)
             case exp.Paren():
                 return self.bind(node.this)
-            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString() | exp.RawString():
+            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString():
                 return bind_literal(node)
+            case exp.Introducer():
+                return typed_constant(node)
             case exp.Interval():
                 return interval_literal(node) or self._carried(node)
             case exp.Neg(this=exp.Literal(is_string=False)):
-                return negated(bind_literal(node.this))
+                return bind_literal(node)
             case exp.Anonymous() | exp.Filter() | exp.Window() | exp.WithinGroup():
                 return self._call(node)
             case exp.IgnoreNulls() | exp.RespectNulls():
@@ -352,10 +354,12 @@ class Binder:
             case exp.Boolean(this=truth):
                 tested = self._operation("is true" if truth else "is false", operand)
                 return self._operation("not", tested) if node.args.get("negate") else tested
+            case exp.Var():
+                return self._operation("is unknown", operand)
             case _:
                 raise fail(
                     Code.SYNTAX_ERROR,
-                    "IS takes NULL, TRUE, FALSE or DISTINCT FROM",
+                    "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
                     span_of(node),
                 )
 
@@ -421,16 +425,16 @@ class Binder:
         return self._operation("case", *args)
 
     def _cast(self, node: exp.Cast) -> Expr:
-        text = node.to.sql(dialect=NarrowsDialect)
+        text, dtype = written_type(node.to)
         operand = self.bind(node.this)
-        typed = typed_literal(operand, read_type_text(text))
+        typed = cast_literal(operand, dtype)
         if typed is not None:
             return typed
         return Cast(
             operand=operand,
             to=text,
             safe=isinstance(node, exp.TryCast),
-            dtype=read_type_text(text),
+            dtype=dtype,
             span=operand.span,
         )
 
