@@ -163,8 +163,8 @@ def _columns(
         rest = [
             named
             for relation in scope.relations
-            for named in _columns_of(relation)
-            if not _is_merged(named.name, relation, scope)
+            for named, column in zip(_columns_of(relation), relation.columns, strict=True)
+            if not _is_merged(column, scope)
         ]
         if not excepted:
             notices.extend(_star_notice("*", r) for r in scope.relations if r.is_source)
@@ -190,9 +190,9 @@ def _columns(
     ]
 
 
-def _is_merged(name: str, relation: Relation, scope: Scope) -> bool:
-    merged = scope.merged.get(name.casefold())
-    return merged is not None and relation.id in merged.relations
+def _is_merged(column: Column, scope: Scope) -> bool:
+    merged = scope.merged.get(column.name.casefold())
+    return merged is not None and column.id in merged.columns
 
 
 def _columns_of(relation: Relation) -> list[NamedExpr]:
