@@ -109,3 +109,91 @@ def test_shifts(small_data: SparkSession, session: Session, text: str) -> None:
 def test_what_is_no_expression_is_said_before_spark_sees_it(session: Session, text: str) -> None:
     with pytest.raises(NarrowsError):
         session.query(f"SELECT {text}")
+
+
+NAMED = (
+    *("a + b", "a <> b", "a IS NULL", "ok IS TRUE", "NOT ok", "ok AND ok AND NOT ok OR ok", "-a"),
+    *(
+        "a IN (1, 2)",
+        "a NOT BETWEEN 1 AND 2",
+        "s LIKE 'x%'",
+        "s NOT ILIKE 'x'",
+        "s RLIKE 'x'",
+        "+a",
+    ),
+    *(
+        "~a",
+        "-1",
+        "- (1)",
+        "1L",
+        "1.5BD",
+        "1e3",
+        "'x'",
+        "NULL",
+        "X'1F'",
+        "DATE '2020-01-01'",
+        "a || s",
+    ),
+    *(
+        "CASE a WHEN 1 THEN 'x' ELSE s END",
+        "CAST(a AS STRING)",
+        "CAST(a + 1 AS STRING)",
+        "a::string",
+    ),
+    *("CAST(1 AS BIGINT)", "TRY_CAST(upper(s) AS INT)", "st.x", "st['x']", "items[0].x", "items.x"),
+    *("m['a']", "m.a", "n[a]", "UPPER(s)", "substring(s, 1, 2)", "round(dbl)", "if(ok, a, b)", "K"),
+    *(
+        "trim(s)",
+        "current_date",
+        "struct(a + 1, b AS z)",
+        "named_struct('p', a)",
+        "sqrt(a)",
+        "nm.a",
+    ),
+    *(
+        "transform(n, x -> x + 1)",
+        "aggregate(n, 0L, (acc, x) -> acc + x)",
+        "split(s, ',')",
+        "int(s)",
+    ),
+    *(
+        "a << 1 & b",
+        "pow(a, 2)",
+        "lpad(s, 5)",
+        "log(dbl)",
+        "sort_array(n)",
+        "isnull(a)",
+        "(SELECT 1)",
+    ),
+    *("EXISTS (SELECT 1)", "dateadd(DAY, 1, d)", "posexplode(n)", "st.z.w", "st.X", "((a))"),
+)
+NAMED_OF_GROUPS = (
+    *("sum(v)", "count(*)", "count(DISTINCT a, b)", "sum(v) FILTER (WHERE a > 1)", "sum(a) + 1"),
+    *("sum(st.x)", "first(a) IGNORE NULLS", "max(nm.s)", "percentile(a, 0.5)", "mean(a + b)"),
+    *("percentile_cont(0.5) WITHIN GROUP (ORDER BY a)", "lag(a) OVER (ORDER BY b)"),
+    *(
+        "row_number() OVER (PARTITION BY a ORDER BY b)",
+        "sum(v) OVER ()",
+        "rank() OVER (ORDER BY a)",
+    ),
+    "sum(v) OVER (ORDER BY b DESC ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+)
+COLUMNS = (
+    "k BIGINT, v BIGINT, s STRING, a INT, b INT, st STRUCT<x: BIGINT, z: STRUCT<w: INT>>, d DATE,"
+    " items ARRAY<STRUCT<x: BIGINT>>, m MAP<STRING, STRING>, n ARRAY<BIGINT>, ok BOOLEAN,"
+    " dbl DOUBLE"
+)
+
+
+def test_names_of_columns_without_alias(small_data: SparkSession) -> None:
+    small_data.createDataFrame([], COLUMNS).createOrReplaceTempView("nm")
+    catalog = narrows.Catalog()
+    catalog.execute(f"CREATE TABLE nm ({COLUMNS}) WITH (connector = 'file', path = 'nowhere')")
+    wrong = []
+    for item in (*NAMED, *NAMED_OF_GROUPS):
+        query = f"SELECT {item} FROM nm"
+        expected = small_data.sql(query).columns
+        named = [column.name for column in narrows.plan(query, catalog).logical.outputs]
+        if named != expected:
+            wrong.append((item, expected, named))
+    assert wrong == []

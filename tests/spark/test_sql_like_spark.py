@@ -1,4 +1,4 @@
-"""Queries that once gave other rows than Spark, or an error that was none of ours, and their kin."""
+"""Queries that once gave other rows than Spark, or an error that was not ours, and their kin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ SCHEMAS = {
 ROWS: dict[str, list[dict[str, object]]] = {
     "t": [
         {
-            **{"k": i % 3, "v": i, "s": f"s{i % 4}", "a": i % 2, "b": i % 5, "n": [1, i]},
+            "k": i % 3,
+            "v": i,
+            "s": f"s{i % 4}",
+            "a": i % 2,
+            "b": i % 5,
+            "n": [1, i],
             "items": [{"x": i + j, "y": f"q{j}"} for j in range(i % 4)] if i % 5 else None,
             "m": {"0": "a", "k": f"s{i % 2}"} if i % 3 else {},
         }

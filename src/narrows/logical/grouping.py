@@ -8,10 +8,10 @@ that call's column, and a column that is left over belongs to no group and is re
 from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
-from narrows.functions.canonical import canonical
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, columns_of, walk
 from narrows.expressions.text import expression_text
+from narrows.functions.canonical import canonical
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.declared_arguments import check_arguments
 from narrows.logical.nodes import (
@@ -84,7 +84,7 @@ def _aggregation(
     plan: Node, clauses: Clauses, keys: list[Expr], aggregates: list[Call], ids: Ids
 ) -> Node:
     named_keys = tuple(NamedExpr(default_name(key), key) for key in keys)
-    named_calls = tuple(NamedExpr(expression_text(call), call) for call in aggregates)
+    named_calls = tuple(NamedExpr(default_name(call), call) for call in aggregates)
     relation = relation_of(ids.new(), None, (*named_keys, *named_calls))
     sets = None
     if clauses.grouping is not None and clauses.grouping.sets is not None:

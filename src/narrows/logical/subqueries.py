@@ -90,11 +90,13 @@ class WaitingSubqueries:
 
     def _only_rows(self, plan: Node) -> Node:
         """EXISTS looks at no column, so nothing is computed from other rows for one."""
-        child = plan.children[0] if isinstance(plan, Project) else plan
-        if child is plan or not isinstance(child, Analytic):
+        if not isinstance(plan, Project):
             return plan
+        child = plan.child
         while isinstance(child, (Analytic, Sort)):
             child = child.child
+        if child is plan.child:
+            return plan
         one = NamedExpr("1", literal(1))
         relation = relation_of(self.ids.new(), None, [one])
         return Project(child=child, fields=(one,), relation=relation)

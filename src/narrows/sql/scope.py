@@ -203,6 +203,8 @@ class Scope:
                 for o in relations[0].schema.find(name.text)
             ]
             hint = f"columns differ by case only: write {' or '.join(candidates)} exactly"
+            if len(set(candidates)) == 1:
+                hint = "two columns have this name: give one of them another, with AS"
         else:
             hint = "write " + " or ".join(f"`{r}.{name.text}`" for r in distinct[:3])
         return fail(
