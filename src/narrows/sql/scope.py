@@ -171,8 +171,7 @@ class Scope:
             (relation, ordinal)
             for relation in self.relations
             for ordinal in relation.schema.find(name.text)
-            if ColumnId(relation.id, ordinal) not in taken
-            and relation.is_hidden(ordinal) == hidden
+            if ColumnId(relation.id, ordinal) not in taken and relation.is_hidden(ordinal) == hidden
         ]
         if merged is not None and not found:
             return merged.value
