@@ -58,7 +58,6 @@ GENERATORS = [
     "SELECT count(*) FROM t LATERAL VIEW inline(items) e",
     "SELECT y FROM (SELECT inline(items) FROM t) q",
     "SELECT p, x FROM t LATERAL VIEW posexplode(items) e AS p, i LATERAL VIEW inline(items) f",
-    "SELECT two FROM t LATERAL VIEW stack(2, k, a, v, b) e AS one, two",
 ]
 SUBQUERIES = [
     "SELECT v FROM t WHERE v = (SELECT p FROM (SELECT max(v) AS p, min(v) AS q FROM t) q)",
