@@ -85,11 +85,10 @@ class Struct(DataType):
         return self._ordinals[name]
 
     def find(self, name: str) -> list[int]:
-        """Places that a name in SQL may mean: the exact one, else all that differ only by case."""
-        exact = self._ordinals.get(name)
-        if exact is not None:
-            return [exact]
-        return self._folded.get(name.casefold(), [])
+        """Places that a name in SQL may mean: those of exactly that name - a query may give two
+        columns one name -, else all that differ only by case."""
+        folded = self._folded.get(name.casefold(), [])
+        return [place for place in folded if self.fields[place].name == name] or folded
 
     def sql(self) -> str:
         inside = ", ".join(f"{quoted(f.name)}: {f.type.sql()}" for f in self.fields)
@@ -160,6 +159,12 @@ NO_COLUMNS = Struct(())
 def joined(left: Struct, right: Struct) -> Struct:
     """The columns of both, one after the other."""
     return Struct((*left.fields, *right.fields)) if right.fields else left
+
+
+class Unaliased(str):
+    """The name of a column that the user has not named: plans need not show it."""
+
+    __slots__ = ()
 
 
 def is_nested(dtype: DataType) -> bool:

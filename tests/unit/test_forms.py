@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from narrows.functions import operator
 from narrows.sql import bind, bind_calls, forms
-from narrows.sql.dialect import NarrowsParser
+from narrows.sql.expression_parser import NarrowsParser
 
 VALUES: frozenset[type[exp.Expr]] = frozenset(
     (

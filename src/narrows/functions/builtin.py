@@ -168,6 +168,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "nvl2": {"result": results.of_branches, "look": each(PRESENCE, same)},
     "if": {"result": results.of_branches, "look": each(ALL, same)},
     "nullif": {"result": of_argument(0)},
+    **dict.fromkeys(("shiftleft", "shiftright", "shiftrightunsigned"), _KEEPS_TYPE),
+    "positive": _KEEPS_TYPE,
     "greatest": {"result": results.of_any},
     "least": {"result": results.of_any},
     # constructors

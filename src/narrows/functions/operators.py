@@ -19,7 +19,6 @@ from narrows.expressions.precedence import (
     NOT,
     OR,
     PRODUCT,
-    SHIFT,
     SUM,
     UNARY,
 )
@@ -99,8 +98,6 @@ OPERATORS: tuple[Function, ...] = (
     _infix("|", BIT_OR, results.arithmetic),
     _infix("^", BIT_XOR, results.arithmetic),
     _infix("&", BIT_AND, results.arithmetic),
-    _infix("<<", SHIFT, results.of_argument(0)),
-    _infix(">>", SHIFT, results.of_argument(0)),
     _infix("+", SUM, results.arithmetic),
     _infix("-", SUM, results.arithmetic),
     _infix("||", SUM, results.fixed(UNKNOWN)),  # strings, binaries or lists
@@ -114,6 +111,7 @@ OPERATORS: tuple[Function, ...] = (
     _postfix("is not null", "IS NOT NULL", _only_presence),
     _postfix("is true", "IS TRUE"),
     _postfix("is false", "IS FALSE"),
+    _postfix("is unknown", "IS UNKNOWN"),
     _special("in", _boolean, lambda parts: f"{parts[0]} IN ({', '.join(parts[1:])})"),
     _special("between", _boolean, lambda parts: f"{parts[0]} BETWEEN {parts[1]} AND {parts[2]}"),
     _special("like", _boolean, _write_match("LIKE")),

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Expr, SortKey, columns_of, rewrite, walk
+from narrows.expressions.nodes import Call, Cast, Expr, SortKey, columns_of, rewrite, walk
 from narrows.logical.analytic import plan_analytic
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.from_clause import FromPlanner
@@ -38,6 +38,7 @@ from narrows.logical.select_list import bind_select_list
 from narrows.logical.stateful import plan_stateful, stateful_calls
 from narrows.logical.subqueries import WaitingSubqueries
 from narrows.logical.unpartitioned import unpartitioned
+from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import Problems, refused, span_of
@@ -129,12 +130,15 @@ class SelectBuilder:
         where, having = tree.args.get("where"), tree.args.get("having")
         qualify = tree.args.get("qualify")
         if where is not None:
-            clauses.where = self._binder.bind_in("WHERE", where.this, Kind.STATEFUL)
+            with self._problems.collect():
+                clauses.where = self._binder.condition("WHERE", where.this, Kind.STATEFUL)
         with self._problems.collect():
             clauses.grouping = self._bind_group(tree.args.get("group"), items)
         with self._aliases_visible(items), self._problems.collect():
             if having is not None:
-                clauses.having = self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+                clauses.having = _as_condition(
+                    self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+                )
             if qualify is not None:
                 clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
         with self._aliases_visible(items, first=True), self._problems.collect():
@@ -252,6 +256,13 @@ class SelectBuilder:
 
 _ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)
 _ON_RESULT = (*_ON_GROUPS, Kind.ANALYTIC)
+
+
+def _as_condition(expr: Expr) -> Expr:
+    """HAVING takes any value for a condition, as in Spark; WHERE does not."""
+    if expr.dtype in (BOOLEAN, UNKNOWN):
+        return expr
+    return Cast(operand=expr, to=BOOLEAN.sql(), dtype=BOOLEAN, span=expr.span)
 
 
 def _is_random(expr: Expr) -> bool:

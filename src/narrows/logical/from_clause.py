@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind, Output
-from narrows.expressions.nodes import Call, Expr, columns_of
+from narrows.expressions.nodes import Call, ColumnId, Expr, columns_of
 from narrows.functions import operator
 from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node, default_name
 from narrows.logical.relational_nodes import OneRow
@@ -137,7 +137,7 @@ class FromPlanner:
         if using:
             condition = self._using(*sides, using, kind)
         elif on is not None:
-            condition = self._binder.bind_in("ON", on)
+            condition = self._binder.condition("ON", on)
         elif kind is JoinKind.INNER:
             kind = JoinKind.CROSS
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
@@ -149,17 +149,19 @@ class FromPlanner:
     def _using(self, left: Scope, right: Scope, using: Sequence[Name], kind: JoinKind) -> Expr:
         """Equality of the named columns, which are one column from here on."""
         equalities: list[Expr] = []
+        merged: dict[str, Merged] = {}
         for name in using:
-            mine, _ = left.resolve([name])
-            other, _ = right.resolve([name])
+            mine, other = left.first(name), right.first(name)
             equalities.append(self._binder.call(operator("="), (mine, other), name.span))
             before = left.merged.get(name.text.casefold())
-            merged = set(before.relations) if before is not None else _relations(mine)
-            self._scope.merged[name.text.casefold()] = Merged(
-                default_name(mine),
+            hidden = before.columns if before is not None else _ids(mine)
+            merged[name.text.casefold()] = Merged(
+                before.name if before is not None else default_name(mine),
                 self._merged(mine, other, kind),
-                frozenset(merged | _relations(other)),
+                frozenset(hidden | _ids(other)),
             )
+        # `*` lists the columns of the last join first.
+        self._scope.merged = {**merged, **{k: m for k, m in left.merged.items() if k not in merged}}
         if len(equalities) == 1:
             return equalities[0]
         return self._binder.call(operator("and"), tuple(equalities), None)
@@ -220,8 +222,8 @@ def _without_joins(table: exp.Table) -> exp.Table:
     return exp.Table(**{key: value for key, value in table.args.items() if key != "joins"})
 
 
-def _relations(expr: Expr) -> set[int]:
-    return {column.id.relation for column in columns_of(expr)}
+def _ids(expr: Expr) -> frozenset[ColumnId]:
+    return frozenset(column.id for column in columns_of(expr))
 
 
 def _common_names(left: Scope, right: Scope) -> list[Name]:

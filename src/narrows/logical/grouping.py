@@ -11,6 +11,7 @@ from narrows.errors import Code, NarrowsError, Problem, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, columns_of, walk
 from narrows.expressions.text import expression_text
+from narrows.functions.canonical import canonical
 from narrows.logical.clauses import Clauses, Grouping
 from narrows.logical.declared_arguments import check_arguments
 from narrows.logical.nodes import (
@@ -41,7 +42,7 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
             if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE
         )
     )
-    keys = list(dict.fromkeys(grouping.keys))
+    keys = list({canonical(key): key for key in reversed(grouping.keys)}.values())[::-1]
     _refuse_generated_keys(keys, clauses)
     if grouping.window is not None:
         window = _window_node(plan, grouping, ids)
@@ -83,16 +84,19 @@ def _aggregation(
     plan: Node, clauses: Clauses, keys: list[Expr], aggregates: list[Call], ids: Ids
 ) -> Node:
     named_keys = tuple(NamedExpr(default_name(key), key) for key in keys)
-    named_calls = tuple(NamedExpr(expression_text(call), call) for call in aggregates)
+    named_calls = tuple(NamedExpr(default_name(call), call) for call in aggregates)
     relation = relation_of(ids.new(), None, (*named_keys, *named_calls))
     sets = None
     if clauses.grouping is not None and clauses.grouping.sets is not None:
+        places = {canonical(key): place for place, key in enumerate(keys)}
         sets = tuple(
-            tuple(sorted({keys.index(key) for key in chosen})) for chosen in clauses.grouping.sets
+            tuple(sorted({places[canonical(key)] for key in chosen}))
+            for chosen in clauses.grouping.sets
         )
     made = {part.id for node in topological(plan) if (part := getattr(node, "relation", None))}
-    computed: dict[Expr, Column] = dict(zip((*keys, *aggregates), relation.columns, strict=True))
-    clauses.rewrite_after_grouping(computed.get)
+    made_of = zip((*keys, *aggregates), relation.columns, strict=True)
+    computed: dict[Expr, Column] = {canonical(expr): column for expr, column in made_of}
+    clauses.rewrite_after_grouping(lambda expr: computed.get(canonical(expr)))
     generated = [clauses.generated.relation.id] if clauses.generated is not None else []
     # Columns of the query around a subquery are constants here.
     _refuse_ungrouped(clauses, made - {relation.id, *generated})

@@ -21,7 +21,7 @@ from narrows.demand_text import leaves_text, row_parts
 from narrows.errors import InternalError
 from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
 from narrows.expressions.text import expression_text, sort_key_text
-from narrows.schema import Field, Struct
+from narrows.schema import Field, Struct, Unaliased
 from narrows.sql.scope import Relation
 from narrows.stateful.windows.window import StreamWindow
 
@@ -198,12 +198,12 @@ class NamedExpr(NamedTuple):
 
     def __str__(self) -> str:
         text = expression_text(self.expr)
-        return text if self.name == default_name(self.expr) else f"{text} AS {self.name}"
+        given = not isinstance(self.name, Unaliased) and self.name != default_name(self.expr)
+        return f"{text} AS {self.name}" if given else text
 
 
 def default_name(expr: Expr) -> str:
-    """The name of an output column without alias: the column's or field's own, else its text."""
-
+    """What a column is called in plans: by the column's or field's own name, else by its text."""
     match expr:
         case Column(name=name) | FieldAccess(name=name):
             return name

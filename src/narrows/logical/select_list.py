@@ -9,12 +9,13 @@ from sqlglot import exp
 
 from narrows.errors import Code, did_you_mean, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, walk
+from narrows.expressions.nodes import Call, Column, Expr, Literal, walk
+from narrows.functions.spark_name import column_name, spark_name
 from narrows.logical.clauses import Generated
 from narrows.logical.from_clause import generated_relation
-from narrows.logical.nodes import NamedExpr, default_name
+from narrows.logical.nodes import NamedExpr
 from narrows.notices import Notice
-from narrows.schema import Struct
+from narrows.schema import Struct, Unaliased
 from narrows.sql.bind import Binder
 from narrows.sql.binding import name_of, refused
 from narrows.sql.scope import Name, Relation, Scope
@@ -65,9 +66,37 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
 
 
 def _name_of_item(node: exp.Expr, expr: Expr) -> str:
-    if isinstance(node, exp.Column) and not isinstance(expr, (Column, FieldAccess)):
-        return node.name  # a column that JOIN ... USING made of two
-    return default_name(expr)
+    """What an item without alias is called: a path of names by its last one, all else by its
+    text, and a subquery by what it is."""
+    match node if isinstance(node, exp.Subquery) else node.unnest():
+        case exp.Column() as column:
+            return column.name
+        case exp.Dot() as dotted if dotted.find(exp.Bracket, exp.Func) is None:
+            return dotted.name
+        case exp.Subquery():
+            name = "scalarsubquery()"
+        case exp.Exists():
+            name = "exists()"
+        case exp.In(this=value) as tested if tested.args.get("query"):
+            name = f"({value.name} IN (listquery()))"
+        case exp.Cast() as cast if isinstance(expr, Literal):
+            name = f"CAST({cast.this.name} AS {expr.dtype.sql()})"
+        case exp.Anonymous() as call if call.name.lower() == "struct" and isinstance(expr, Call):
+            name = f"struct({', '.join(_struct_fields(call, expr))})"
+        case _:
+            name = column_name(expr)
+    return Unaliased(name)
+
+
+def _struct_fields(node: exp.Anonymous, call: Call) -> Iterator[str]:
+    """`struct(a, b AS z)` says the names that were given; `call` has names and values in turn."""
+    aliases = [part.alias if isinstance(part, exp.Alias) else "" for part in node.expressions]
+    values = [spark_name(value) for value in call.args[1::2]]
+    if len(aliases) != len(values):  # a star
+        yield from values
+        return
+    for alias, value in zip(aliases, values, strict=True):
+        yield f"{value} AS {alias}" if alias else value
 
 
 def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: SelectList) -> None:
@@ -163,8 +192,8 @@ def _columns(
         rest = [
             named
             for relation in scope.relations
-            for named in _columns_of(relation)
-            if not _is_merged(named.name, relation, scope)
+            for named, column in zip(_columns_of(relation), relation.shown, strict=True)
+            if not _is_merged(column, scope)
         ]
         if not excepted:
             notices.extend(_star_notice("*", r) for r in scope.relations if r.is_source)
@@ -190,9 +219,9 @@ def _columns(
     ]
 
 
-def _is_merged(name: str, relation: Relation, scope: Scope) -> bool:
-    merged = scope.merged.get(name.casefold())
-    return merged is not None and relation.id in merged.relations
+def _is_merged(column: Column, scope: Scope) -> bool:
+    merged = scope.merged.get(column.name.casefold())
+    return merged is not None and column.id in merged.columns
 
 
 def _columns_of(relation: Relation) -> list[NamedExpr]:

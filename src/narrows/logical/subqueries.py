@@ -14,11 +14,12 @@ from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
 from narrows.expressions.nodes import Column, Expr, columns_of, rewrite
-from narrows.logical.nodes import Node
-from narrows.logical.relational_nodes import Subquery
+from narrows.logical.nodes import NamedExpr, Node, Project, Sort, relation_of
+from narrows.logical.relational_nodes import Analytic, Subquery
 from narrows.logical.walk import topological, transform_up
 from narrows.schema import BOOLEAN, DataType, Field, Struct
 from narrows.sql.binding import Ids, SubqueryKind, span_of
+from narrows.sql.literals import literal
 from narrows.sql.scope import Relation
 
 PlanQuery = Callable[[exp.Expr], Node]
@@ -76,6 +77,8 @@ class WaitingSubqueries:
         dtype: DataType = BOOLEAN
         if kind is not SubqueryKind.EXISTS:
             _check_columns(kind, len(operands), subplan, tree)
+        if kind is SubqueryKind.EXISTS:
+            subplan = self._only_rows(subplan)
         if kind is SubqueryKind.SCALAR:
             dtype = subplan.outputs[0].dtype
         number = self.ids.new()
@@ -84,6 +87,19 @@ class WaitingSubqueries:
         span = span_of(tree)
         self.waiting[number] = WaitingSubquery(kind, operands, subplan, relation, span)
         return relation.column(0, span)
+
+    def _only_rows(self, plan: Node) -> Node:
+        """EXISTS looks at no column, so nothing is computed from other rows for one."""
+        if not isinstance(plan, Project):
+            return plan
+        child = plan.child
+        while isinstance(child, (Analytic, Sort)):
+            child = child.child
+        if child is plan.child:
+            return plan
+        one = NamedExpr("1", literal(1))
+        relation = relation_of(self.ids.new(), None, [one])
+        return Project(child=child, fields=(one,), relation=relation)
 
     def place(self, plan: Node, expressions: Iterable[Expr]) -> Node:
         """The plan with the columns that these expressions need of subqueries."""

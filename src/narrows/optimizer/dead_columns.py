@@ -98,8 +98,6 @@ def _shrunk_relations(
         )
         if isinstance(node, Aggregation):
             kept[number].update(range(len(node.keys)))
-            if not node.keys and node.calls and not kept[number]:
-                kept[number].add(0)  # a group must fold something
     shrunk = {}
     for number, relation in relations.items():
         places = sorted(kept[number])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal as DecimalValue
+from struct import pack, unpack
 
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Expr, Literal
@@ -37,6 +38,7 @@ from narrows.schema import (
     INTEGRAL,
     STRING,
     TIMESTAMP,
+    DataType,
     Decimal,
     is_scalar,
 )
@@ -164,8 +166,7 @@ def _constant(column: Expr, literal: Expr) -> Constant | None:
         limit = 2 ** (8 * 2 ** INTEGRAL.index(dtype) - 1)
         return value if -limit <= value < limit else None
     if dtype in (FLOAT, DOUBLE):
-        numeric = literal.dtype in (*INTEGRAL, DOUBLE) or isinstance(literal.dtype, Decimal)
-        return float(literal.text) if numeric else None
+        return _floating(literal, dtype)
     if isinstance(dtype, Decimal):
         return _decimal(literal, dtype)
     if dtype == DATE and isinstance(value, date):
@@ -177,14 +178,36 @@ def _constant(column: Expr, literal: Expr) -> Constant | None:
     return None
 
 
+def _floating(literal: Literal, dtype: DataType) -> float | None:
+    """A number as a DOUBLE, which the reader compares floating columns as.
+
+    Spark compares a FLOAT with an integer as FLOATs, in ANSI mode as DOUBLEs: it is the same for
+    integers that a FLOAT can hold. Decimals and DOUBLEs are compared as DOUBLEs.
+    """
+    if literal.dtype not in (*INTEGRAL, FLOAT, DOUBLE) and not isinstance(literal.dtype, Decimal):
+        return None
+    value = float(_digits(literal))
+    rounded = literal.dtype == FLOAT or (dtype == FLOAT and literal.dtype in INTEGRAL)
+    return None if rounded and not _is_single(value) else value
+
+
+def _is_single(value: float) -> bool:
+    try:
+        return bool(unpack("f", pack("f", value))[0] == value)
+    except OverflowError:
+        return False
+
+
+def _digits(literal: Literal) -> str:
+    """A number without its suffix, `5` of `5L`."""
+    return literal.text.rstrip("YSLDFBysldfb")
+
+
 def _decimal(literal: Literal, dtype: Decimal) -> DecimalValue | None:
     """A number that the column's own type can hold; with any other, Spark widens both sides."""
     if literal.dtype not in INTEGRAL and not isinstance(literal.dtype, Decimal):
         return None
-    try:
-        value = DecimalValue(literal.text.rstrip("YSL"))
-    except ArithmeticError:
-        return None
+    value = DecimalValue(_digits(literal))
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or -exponent > dtype.scale:
         return None

@@ -30,9 +30,13 @@ from narrows.expressions.nodes import (
 from narrows.expressions.text import expression_text
 from narrows.functions import FunctionRegistry, operator
 from narrows.schema import (
+    BOOLEAN,
     INTEGRAL,
+    STRING,
     UNKNOWN,
+    VOID,
     Array,
+    DataType,
     Map,
     Struct,
     Unknown,
@@ -51,13 +55,13 @@ from narrows.sql.binding import (
 from narrows.sql.dialect import NarrowsDialect
 from narrows.sql.literals import (
     bind_literal,
+    cast_literal,
     interval_literal,
     literal,
-    negated,
-    typed_literal,
+    typed_constant,
 )
 from narrows.sql.scope import Name, Scope
-from narrows.sql.types import read_type_text
+from narrows.sql.types import written_type
 
 BROKEN = Literal(text="NULL", dtype=UNKNOWN)
 """Stands where something could not be bound; nothing more is said about it."""
@@ -87,6 +91,17 @@ class Binder:
         """Binds an expression of a clause, in which these kinds of function may be called."""
         self.clause, self.allowed = clause, frozenset(allowed)
         return self.bind(node)
+
+    def condition(self, clause: str, node: exp.Expr, *allowed: Kind) -> Expr:
+        """Binds an expression that must be true or false."""
+        expr = self.bind_in(clause, node, *allowed)
+        if expr.dtype not in (BOOLEAN, VOID, UNKNOWN):
+            raise fail(
+                Code.WRONG_TYPE,
+                f"{clause} takes a condition, `{expression_text(expr)}` is {type_text(expr.dtype)}",
+                expr.span,
+            )
+        return expr
 
     @contextmanager
     def within(self, place: str, allowed: frozenset[Kind]) -> Iterator[None]:
@@ -126,12 +141,14 @@ class Binder:
                 return self._access(node)
             case exp.Paren():
                 return self.bind(node.this)
-            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString() | exp.RawString():
+            case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString():
                 return bind_literal(node)
+            case exp.Introducer():
+                return typed_constant(node)
             case exp.Interval():
                 return interval_literal(node) or self._carried(node)
             case exp.Neg(this=exp.Literal(is_string=False)):
-                return negated(bind_literal(node.this))
+                return bind_literal(node)
             case exp.Anonymous() | exp.Filter() | exp.Window() | exp.WithinGroup():
                 return self._call(node)
             case exp.IgnoreNulls() | exp.RespectNulls():
@@ -276,8 +293,8 @@ class Binder:
                         index.span or span,
                     )
                 return ElementAccess(base=base, index=index, dtype=element, span=span)
-            case Map(_, value):
-                return ElementAccess(base=base, index=index, dtype=value, span=span)
+            case Map(key, value):
+                return ElementAccess(base=base, index=_as_key(index, key), dtype=value, span=span)
             case Unknown():
                 return ElementAccess(base=base, index=index, dtype=UNKNOWN, span=span)
             case other:
@@ -295,8 +312,8 @@ class Binder:
         return self.call(operator(name), args, None)
 
     def _binary(self, node: exp.Expr, name: str) -> Expr:
-        if node.args.get("negate") and isinstance(node.expression, (exp.Any, exp.All)):
-            return self._no_match(node, name)
+        if isinstance(node.expression, (exp.Any, exp.All)):
+            return self._match_several(node, name)
         if node.args.get("negate"):
             return self._operation("not", self._positive(node, name))
         return self._positive(node, name)
@@ -313,18 +330,15 @@ class Binder:
             value = self._operation(name, value, self.bind(operand))
         return value
 
-    def _no_match(self, node: exp.Expr, name: str) -> Expr:
-        """`a NOT LIKE ANY (p, q)`: that some pattern does not match, as in Spark; ALL: that none
-        does."""
-        given = node.expression.this
-        patterns = given.expressions if isinstance(given, exp.Tuple) else [given.unnest()]
+    def _match_several(self, node: exp.Expr, name: str) -> Expr:
+        """`a LIKE ANY (p, q)` is `a LIKE p OR a LIKE q`; with NOT, each of them is negated."""
         value = self.bind(node.this)
-        misses = [
-            self._operation("not", self._operation(name, value, self.bind(pattern)))
-            for pattern in patterns
-        ]
+        tests = []
+        for pattern in node.expression.this.expressions:
+            test = self._operation(name, value, self.bind(pattern))
+            tests.append(self._operation("not", test) if node.args.get("negate") else test)
         connector = "or" if isinstance(node.expression, exp.Any) else "and"
-        return misses[0] if len(misses) == 1 else self._operation(connector, *misses)
+        return tests[0] if len(tests) == 1 else self._operation(connector, *tests)
 
     def _connector(self, node: exp.Expr, kind: type[exp.Expr]) -> Expr:
         """`a AND b AND c` is one call with three arguments, however many there are."""
@@ -352,10 +366,12 @@ class Binder:
             case exp.Boolean(this=truth):
                 tested = self._operation("is true" if truth else "is false", operand)
                 return self._operation("not", tested) if node.args.get("negate") else tested
+            case exp.Var():
+                return self._operation("is unknown", operand)
             case _:
                 raise fail(
                     Code.SYNTAX_ERROR,
-                    "IS takes NULL, TRUE, FALSE or DISTINCT FROM",
+                    "IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
                     span_of(node),
                 )
 
@@ -421,16 +437,16 @@ class Binder:
         return self._operation("case", *args)
 
     def _cast(self, node: exp.Cast) -> Expr:
-        text = node.to.sql(dialect=NarrowsDialect)
+        text, dtype = written_type(node.to)
         operand = self.bind(node.this)
-        typed = typed_literal(operand, read_type_text(text))
+        typed = cast_literal(operand, dtype)
         if typed is not None:
             return typed
         return Cast(
             operand=operand,
             to=text,
             safe=isinstance(node, exp.TryCast),
-            dtype=read_type_text(text),
+            dtype=dtype,
             span=operand.span,
         )
 
@@ -463,6 +479,15 @@ class Binder:
 
     def _function(self, name: str, span: Span | None) -> Function:
         return find_function(self.functions, name, span)
+
+
+def _as_key(index: Expr, key: DataType) -> Expr:
+    """What a map is asked for, as Spark does it: of a map of texts, `m[0]` is `m['0']`."""
+    if index.dtype == key or STRING not in (index.dtype, key) or UNKNOWN in (index.dtype, key):
+        return index
+    if isinstance(index, Literal) and isinstance(index.value, int) and key == STRING:
+        return literal(str(index.value).lower())
+    return Cast(operand=index, to=key.sql(), dtype=key, span=index.span)
 
 
 def _with_holes(node: exp.Expr, hole_for: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -1,11 +1,8 @@
 """The SQL dialect: Spark's, as sqlglot reads it, with our own tokens and fewer liberties.
 
-sqlglot is a translator, so it turns functions into forms that all dialects share. We do not
-translate: a call must reach Spark as the user wrote it, and the function registry must see the
-name that the user wrote. So here every call is parsed as what it is, a name with arguments, except
-for the few that have a syntax of their own, such as CAST and EXTRACT.
+How expressions are read is in `sql/expression_parser.py`.
 
-sqlglot is also lenient where Spark is not: it reads over a missing bracket or a comma too many.
+sqlglot is lenient where Spark is not: it reads over a missing bracket or a comma too many.
 What is written must count, so brackets and commas are checked here, before it sees them.
 
 What differs from Spark's SQL text is settled on the tokens, too:
@@ -21,90 +18,19 @@ What differs from Spark's SQL text is settled on the tokens, too:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, TokenError
-from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.functions import builtin_functions
+from narrows.sql.expression_parser import NarrowsParser
 
 MAX_NESTING = 200
 """How deep brackets may nest. Deeper ones are no query, and would exhaust the parser's stack."""
-
-_SYNTAX_OF_THEIR_OWN = frozenset(
-    ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY")
-)
-
-
-class NarrowsParser(SparkParser):
-    """Spark's parser, with calls left as they are."""
-
-    STRICT_CAST = True  # CAST is CAST; only TRY_CAST is TRY_CAST
-    ARRAY_CONSTRUCTORS: ClassVar[Any] = {}  # `array(1, 2)[0]` is an element, not `ARRAY[0]`
-    FUNCTIONS: ClassVar[Any] = {}
-    FUNCTION_PARSERS: ClassVar[Any] = {
-        name: SparkParser.FUNCTION_PARSERS[name] for name in _SYNTAX_OF_THEIR_OWN
-    }
-    NO_PAREN_FUNCTION_PARSERS: ClassVar[Any] = {
-        "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
-    }
-    TERM: ClassVar[Any] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
-    NO_PAREN_FUNCTIONS: ClassVar[Any] = {
-        TokenType.CURRENT_DATE: exp.CurrentDate,
-        TokenType.CURRENT_TIMESTAMP: exp.CurrentTimestamp,
-    }
-
-    def _parse_bitwise(self) -> exp.Expr | None:
-        """Spark's precedence: shifts bind tighter than `&`, that than `^`, that than `|`."""
-        parse = self._parse_shift
-        for kind, operator in _BITWISE:
-            parse = self._left_associative(kind, operator, parse)
-        return parse()
-
-    def _left_associative(
-        self, kind: TokenType, operator: type[exp.Binary], operand: Callable[[], exp.Expr | None]
-    ) -> Callable[[], exp.Expr | None]:
-        def parse() -> exp.Expr | None:
-            this = operand()
-            while self._match(kind):
-                this = self.expression(operator(this=this, expression=operand()))
-            return this
-
-        return parse
-
-    def _parse_shift(self) -> exp.Expr | None:
-        this = self._parse_term()
-        while True:
-            if self._at_unsigned_shift():
-                self._advance(3)
-                operands = [this, self._parse_term()]
-                this = exp.Anonymous(this="shiftrightunsigned", expressions=operands)
-                continue
-            if self._match_pair(TokenType.LT, TokenType.LT):
-                shift: type[exp.Binary] = exp.BitwiseLeftShift
-            elif self._match_pair(TokenType.GT, TokenType.GT):
-                shift = exp.BitwiseRightShift
-            else:
-                return this
-            this = self.expression(shift(this=this, expression=self._parse_term()))
-
-    def _at_unsigned_shift(self) -> bool:
-        """`>>>`"""
-        following = self._tokens[self._index : self._index + 3]
-        return [token.token_type for token in following] == [TokenType.GT] * 3
-
-
-_BITWISE = (
-    (TokenType.AMP, exp.BitwiseAnd),
-    (TokenType.CARET, exp.BitwiseXor),
-    (TokenType.PIPE, exp.BitwiseOr),
-)
 
 
 class NarrowsDialect(Spark):
@@ -133,7 +59,7 @@ def tokenize(text: str) -> list[Token]:
         tokens: list[Token] = NarrowsDialect().tokenize(text)
     except TokenError as error:
         raise _unreadable(text, error) from None
-    return _settle(_join_strings(tokens, text))
+    return _settle(_join_strings(_join_numbers(tokens), text))
 
 
 def _unreadable(text: str, error: TokenError) -> NarrowsError:
@@ -161,23 +87,41 @@ def _unclosed_quote(text: str) -> int | None:
 
 
 def _join_strings(tokens: list[Token], text: str) -> list[Token]:
-    """`'a' 'b'` is one string; `'it''s'`, where they touch, has a quote in it."""
+    """`'a' "b"` is one string; `'it''s'`, where they touch, has a quote in it."""
     joined: list[Token] = []
+    raw = False
     for token in tokens:
+        is_raw = token.token_type is TokenType.RAW_STRING
+        if is_raw:
+            token = _retyped(token, TokenType.STRING, token.text)
         last = joined[-1] if joined else None
         if last is None or not (last.token_type is token.token_type is TokenType.STRING):
             joined.append(token)
-            continue
-        quote = text[token.start] if last.end + 1 == token.start else ""
-        joined[-1] = Token(
-            TokenType.STRING,
-            last.text + quote + token.text,
-            token.line,
-            token.col,
-            last.start,
-            token.end,
-            last.comments,
-        )
+        else:
+            quote = text[token.start]
+            is_quote = last.end + 1 == token.start and text[last.end] == quote and not raw
+            between = quote if is_quote else ""
+            whole = Span(last.start, token.end)
+            joined[-1] = _spanning(token, TokenType.STRING, last.text + between + token.text, whole)
+        raw = is_raw
+    return joined
+
+
+def _join_numbers(tokens: list[Token]) -> list[Token]:
+    """`5L`, which sqlglot takes for `5 :: BIGINT`, as one token."""
+    joined: list[Token] = []
+    for token in tokens:
+        number = joined[-2] if len(joined) > 1 else None
+        if (
+            number is not None
+            and number.token_type is TokenType.NUMBER
+            and joined[-1].token_type is TokenType.DCOLON
+            and number.start == joined[-1].start == token.start
+        ):
+            joined.pop()
+            joined[-1] = _retyped(number, TokenType.NUMBER, number.text + token.text)
+        else:
+            joined.append(token)
     return joined
 
 
@@ -335,7 +279,11 @@ def _follows(tokens: list[Token], place: int, kind: TokenType) -> bool:
 
 
 def _retyped(token: Token, kind: TokenType, text: str) -> Token:
-    return Token(kind, text, token.line, token.col, token.start, token.end, token.comments)
+    return _spanning(token, kind, text, Span(token.start, token.end))
+
+
+def _spanning(token: Token, kind: TokenType, text: str, place: Span) -> Token:
+    return Token(kind, text, token.line, token.col, place.start, place.end, token.comments)
 
 
 def _span(token: Token) -> Span:

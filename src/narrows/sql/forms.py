@@ -26,8 +26,6 @@ BINARY_OPERATORS: dict[type[exp.Expr], str] = {
     exp.BitwiseAnd: "&",
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "^",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
     exp.DPipe: "||",
     exp.Like: "like",
     exp.ILike: "ilike",
@@ -59,7 +57,7 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
         exp.Boolean,
         exp.Null,
         exp.HexString,
-        exp.RawString,
+        exp.Introducer,  # a word and a text: `DATE '2020-01-01'`
         exp.Interval,
         # calls and their clauses
         exp.Anonymous,
@@ -122,6 +120,7 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.Aliases: "several aliases for one expression",
     **dict.fromkeys(
         (
+            *(exp.BitwiseLeftShift, exp.BitwiseRightShift),  # our parser makes calls of them
             *(exp.Adjacent, exp.ArrayContainedBy, exp.ArrayContainsAll, exp.Cbrt, exp.Coalesce),
             *(exp.Distance, exp.DistanceNd, exp.ExtendsLeft, exp.ExtendsRight, exp.Glob),
             *(exp.JSONBContainsAllTopKeys, exp.JSONBContainsAnyTopKeys, exp.JSONBContainsTopKey),
@@ -132,7 +131,7 @@ REFUSED: dict[type[exp.Expr], str] = {
     ),
     **dict.fromkeys(
         (
-            *(exp.BitString, exp.ByteString, exp.Heredoc, exp.Introducer, exp.National),
+            *(exp.BitString, exp.ByteString, exp.Heredoc, exp.National, exp.RawString),
             exp.UnicodeString,
         ),
         _FOREIGN_CONSTANT,
@@ -185,7 +184,7 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Boolean: _THIS,
     exp.Null: frozenset(),
     exp.HexString: _THIS,
-    exp.RawString: _THIS,
+    exp.Introducer: _BINARY,
     exp.Anonymous: frozenset({"this", "expressions"}),
     exp.Filter: _BINARY,
     exp.WithinGroup: _BINARY,

@@ -70,11 +70,11 @@ class Relation:
 
 @dataclass(frozen=True)
 class Merged:
-    """A column that JOIN ... USING made of two: its value, and the relations it stands for."""
+    """A column that JOIN ... USING made of two: its value, and the columns it stands for."""
 
     name: str
     value: Expr
-    relations: frozenset[int]
+    columns: frozenset[ColumnId]
 
 
 @dataclass
@@ -166,13 +166,12 @@ class Scope:
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
-        in_merged = merged.relations if merged is not None else frozenset()
+        taken = merged.columns if merged is not None else frozenset()
         found = [
-            (r, o)
-            for r in self.relations
-            if r.id not in in_merged
-            for o in r.schema.find(name.text)
-            if r.is_hidden(o) == hidden
+            (relation, ordinal)
+            for relation in self.relations
+            for ordinal in relation.schema.find(name.text)
+            if ColumnId(relation.id, ordinal) not in taken and relation.is_hidden(ordinal) == hidden
         ]
         if merged is not None and not found:
             return merged.value
@@ -185,6 +184,16 @@ class Scope:
         relation, ordinal = found[0]
         return relation.column(ordinal, name.span)
 
+    def first(self, name: Name) -> Expr:
+        """The column that a join by names takes: the first one, as `*` lists them."""
+        merged = self.merged.get(name.text.casefold())
+        if merged is not None:
+            return merged.value
+        for relation in self.relations:
+            for ordinal in relation.schema.find(name.text):
+                return relation.column(ordinal, name.span)
+        raise self._unknown([name])
+
     def _ambiguous(self, name: Name, relations: Sequence[Relation]) -> NarrowsError:
         distinct = list(dict.fromkeys(r.name or "?" for r in relations))
         if len(distinct) == 1:
@@ -193,6 +202,8 @@ class Scope:
                 for o in relations[0].schema.find(name.text)
             ]
             hint = f"columns differ by case only: write {' or '.join(candidates)} exactly"
+            if len(set(candidates)) == 1:
+                hint = "two columns have this name: give one of them another, with AS"
         else:
             hint = "write " + " or ".join(f"`{r}.{name.text}`" for r in distinct[:3])
         return fail(

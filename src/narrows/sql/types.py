@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from sqlglot import exp
+
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.schema import (
     BIGINT,
@@ -24,7 +28,8 @@ from narrows.schema import (
     Struct,
 )
 from narrows.sql.cursor import Cursor
-from narrows.sql.dialect import MAX_NESTING, tokenize
+from narrows.sql.dialect import MAX_NESTING, NarrowsDialect, tokenize
+from narrows.sql.expression_parser import WRITTEN
 
 _SCALARS: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -58,6 +63,7 @@ _OTHER_TYPES = {
     "DATETIME": "use TIMESTAMP",
     "TIMESTAMP_NTZ": "use TIMESTAMP",
     "TIMESTAMPTZ": "use TIMESTAMP",
+    "TIME": "use STRING, and `CAST(x AS TIME)` in the query",
 }
 """Types that others have, and what there is for them."""
 
@@ -160,12 +166,19 @@ def _read_decimal(cursor: Cursor, span: Span) -> DataType:
     return Decimal(precision, scale)
 
 
-def read_type_text(text: str) -> DataType:
-    """The type that a text means, unknown where no column may have it (INTERVAL, VARIANT ...)."""
+def written_type(node: exp.Expr) -> tuple[str, DataType]:
+    """A type in an expression, as SQL text and as a type of ours; unknown where no column may have
+    it (INTERVAL, VARIANT ...), and then its text is the user's: sqlglot would translate it."""
+    written = node.meta.get(WRITTEN) or node.sql(dialect=NarrowsDialect)
+    text = " ".join(_COMMENT.sub(" ", written).split())
     try:
         cursor = Cursor(tokenize(text), text)
         dtype = read_type(cursor)
         cursor.expect_end("the type")
-        return dtype
+        return dtype.sql(), dtype
     except NarrowsError:
-        return UNKNOWN
+        return text.upper() if _PLAIN_WORDS.fullmatch(text) else text, UNKNOWN
+
+
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_PLAIN_WORDS = re.compile(r"[A-Za-z_ ]+(\(\s*\d+\s*\))?")

@@ -31,7 +31,7 @@ from narrows.expressions.nodes import Call, Cast, Expr, Literal
 from narrows.functions import operator
 from narrows.logical.nodes import Aggregation, Filter, Node, Sort
 from narrows.logical.walk import transform_up
-from narrows.schema import BOOLEAN, INT, VOID, Unknown
+from narrows.schema import BOOLEAN, INT, UNKNOWN, VOID, Unknown
 from narrows.sql.literals import Interval, date_literal, literal
 
 _INT_RANGE = range(-(2**31), 2**31)
@@ -136,6 +136,8 @@ def _fold_date(call: Call) -> Expr | None:
 
 def _fold_connector(call: Call, absorbing: bool) -> Expr:
     """`x AND false` is false, also when x is NULL; `x AND true` is x."""
+    if not all(arg.dtype in (BOOLEAN, VOID, UNKNOWN) for arg in call.args):
+        return call  # Spark will say what is wrong with it
     if any(_is(arg, absorbing) for arg in call.args):
         return literal(absorbing)
     kept = tuple(arg for arg in call.args if not _is(arg, not absorbing))

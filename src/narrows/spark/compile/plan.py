@@ -82,7 +82,7 @@ _JOINS = {
     JoinKind.ANTI: "LEFT ANTI",
 }
 
-_ALL_ROWS = "count(*) AS `rows`"
+_OF_ALL_ROWS = " HAVING count(*) >= 0"
 """Makes one row of all, where nobody looks at an aggregate."""
 
 OpenSource = Callable[[DecodedSource, ReadSpec], DataFrame | SqlText]
@@ -125,6 +125,8 @@ def _named(plan: Node, frame: Frame) -> DataFrame:
         f"{frame.sql.text(column)} AS {quote(name)}"
         for column, name in zip(outputs, written, strict=True)
     ]
+    if not named and not frame.fragments:
+        return frame.data.select()  # rows without a column, which SQL text cannot say
     data = frame.with_rows(select([*named, *map(quote, frame.fragments)], frame.text)).data
     return data if written is names else data.toDF(*names, *frame.fragments)
 
@@ -301,9 +303,9 @@ class Compiler:
         relation = project.relation.id
         columns = _listed(self.sql(frame), fields, relation)
         before = [named.expr for _, named in project.computed]
-        if all(named.expr in before for _, named in fields):
-            columns.append(_ALL_ROWS)
-        folded = frame.rows.then(select(columns, frame.text))
+        unused = all(named.expr in before for _, named in fields)
+        query = select(columns, frame.text, _OF_ALL_ROWS if unused else "")
+        folded = frame.rows.then(query)
         return Frame(folded, {}, _made(fields, relation))
 
     def _aggregate(self, node: Aggregation) -> Frame:
@@ -318,8 +320,9 @@ class Compiler:
             # Columns first: Spark takes a number for a column's place, and draws lots once more.
             rows = f"({select(['*', *keys], rows)})"
             keys = by = [quote(column_name(relation, place)) for place in range(len(node.keys))]
-        columns = [*keys, *select_list(sql, node.calls, relation, len(keys))] or [_ALL_ROWS]
-        query = select(columns, rows, f" GROUP BY {', '.join(by)}" if by else "")
+        columns = [*keys, *select_list(sql, node.calls, relation, len(keys))]
+        folded = f" GROUP BY {', '.join(by)}" if by else "" if columns else _OF_ALL_ROWS
+        query = select(columns, rows, folded)
         made = relation_columns((*node.keys, *node.calls), relation)
         return Frame(frame.rows.then(query), {}, made)
 
@@ -328,7 +331,8 @@ class Compiler:
         text = self.sql(frame).typed(node.generator).text
         if node.outer and not node.generator.function.name.endswith("_outer"):
             text = text.replace("(", "_outer(", 1)
-        names = [column_name(node.relation.id, o) for o in range(len(node.relation.schema))]
+        types = _generated_types(frame.sql, node)
+        names = {ordinal: column_name(node.relation.id, ordinal) for ordinal in types}
         if frame.order is not None:
             raise fail(
                 Code.NOT_SUPPORTED,
@@ -336,11 +340,11 @@ class Compiler:
                 " so no function or window above it can go by their order",
                 node.generator.span,
             )
-        generated = select(["*", f"{text} AS ({', '.join(map(quote, names))})"], frame.text)
-        types = _generated_types(frame.sql, node)
+        aliases = ", ".join(map(quote, names.values()))
+        generated = select(["*", f"{text} AS ({aliases})"], frame.text)
         made = {
-            ColumnId(node.relation.id, ordinal): Typed(quote(name), dtype)
-            for ordinal, (name, dtype) in enumerate(zip(names, types, strict=True))
+            ColumnId(node.relation.id, ordinal): Typed(quote(names[ordinal]), dtype)
+            for ordinal, dtype in types.items()
         }
         return replace(frame.with_rows(generated), columns={**frame.columns, **made})
 
@@ -362,10 +366,17 @@ def _made(fields: Sequence[tuple[int, NamedExpr]], relation: int) -> dict[Column
     }
 
 
-def _generated_types(sql: SparkSql, node: Generate) -> list[DataType]:
-    """The types of the generated columns as they are: elements of the list that was shipped."""
+def _generated_types(sql: SparkSql, node: Generate) -> dict[int, DataType]:
+    """The columns that Spark generates, by their ordinals in the plan, with the types that they
+    have: of a list of structs, `inline` makes just the fields that were shipped."""
     call = node.generator
     narrow = [replace(arg, dtype=sql.typed(arg).dtype) for arg in call.args]
     assert call.function.generator is not None
+    declared = call.function.generator.outputs(call.args)
     outputs = call.function.generator.outputs(narrow)
-    return [output.dtype for output in outputs or ()]
+    if outputs is None or declared is None:
+        return {place: column.dtype for place, column in enumerate(node.relation.columns)}
+    if len(outputs) == len(declared):
+        return {place: output.dtype for place, output in enumerate(outputs)}
+    places = {output.name: place for place, output in enumerate(declared)}
+    return {places[output.name]: output.dtype for output in outputs}

@@ -167,7 +167,12 @@ class SparkSql:
     def _call_text(self, call: Call, args: Sequence[str]) -> str:
         function = call.function
         if function.syntax is not None:
-            return f"({function.syntax.write([_operand(arg) for arg in args])})"
+            # A text stands as it is: `ESCAPE ('/')` is no Spark SQL.
+            operands = [
+                text if isinstance(arg, Literal) and isinstance(arg.value, str) else _operand(text)
+                for arg, text in zip(call.args, args, strict=True)
+            ]
+            return f"({function.syntax.write(operands)})"
         inside = "*" if not args and function.takes_star else ", ".join(args)
         text = f"{function.name}({'DISTINCT ' if call.distinct else ''}{inside})"
         if function.by_order:

@@ -1,0 +1,335 @@
+"""Spark's grammar of expressions, on top of sqlglot's parser.
+
+sqlglot reads many dialects with one ladder of precedences, which is not Spark's: there `=` and `<`
+bind alike, and looser than `|`; at most one of IS, IN, LIKE, BETWEEN ... follows, and takes all of
+that as its operand; and what stands after a constant belongs to the whole of it:
+
+    a = b IS NULL              (a = b) IS NULL
+    1 = 1 < 2                  (1 = 1) < 2
+    DATE '2020-01-01'::string  CAST(DATE '2020-01-01' AS STRING)
+    -1::string                 CAST(-1 AS STRING); but -a::string is -CAST(a AS STRING)
+
+Calls are left as they are: sqlglot is a translator, and turns functions into forms that all
+dialects share. A call must reach Spark as the user wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+_SYNTAX_OF_THEIR_OWN = frozenset(
+    ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY")
+)
+_UNITS = frozenset(
+    f"{unit}{s}"
+    for unit in (
+        *("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"),
+        *("MILLISECOND", "MICROSECOND", "NANOSECOND"),
+    )
+    for s in ("", "S")
+)
+_SIGNS = (TokenType.DASH, TokenType.PLUS)
+_AMOUNTS = (TokenType.NUMBER, TokenType.STRING)
+_QUANTIFIERS = {TokenType.ALL: exp.All, TokenType.ANY: exp.Any, TokenType.SOME: exp.Any}
+
+TYPED_CONSTANTS = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
+"""The words that make a constant of the text after them; INTERVAL has a syntax of its own."""
+
+WRITTEN = "written"
+"""Where a type remembers how it was written; sqlglot would translate it."""
+
+
+def _match_pattern(operator: type[exp.Binary]) -> Callable[[Any, exp.Expr | None], exp.Expr | None]:
+    def parse(self: NarrowsParser, this: exp.Expr | None) -> exp.Expr | None:
+        return self._parse_match(operator, this)
+
+    return parse
+
+
+class NarrowsParser(SparkParser):
+    """Spark's parser, with calls left as they are."""
+
+    STRICT_CAST = True  # CAST is CAST; only TRY_CAST is TRY_CAST
+    ARRAY_CONSTRUCTORS: ClassVar[Any] = {}  # `array(1, 2)[0]` is an element, not `ARRAY[0]`
+    FUNCTIONS: ClassVar[Any] = {}
+    FUNCTION_PARSERS: ClassVar[Any] = {
+        name: SparkParser.FUNCTION_PARSERS[name] for name in _SYNTAX_OF_THEIR_OWN
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[Any] = {
+        "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]
+    }
+    TERM: ClassVar[Any] = {
+        TokenType.DASH: exp.Sub,
+        TokenType.PLUS: exp.Add,
+        TokenType.DPIPE: exp.DPipe,
+    }
+    NO_PAREN_FUNCTIONS: ClassVar[Any] = {
+        TokenType.CURRENT_DATE: exp.CurrentDate,
+        TokenType.CURRENT_TIMESTAMP: exp.CurrentTimestamp,
+    }
+    RANGE_PARSERS: ClassVar[Any] = {
+        TokenType.BETWEEN: lambda self, this: self._parse_between(this),
+        TokenType.IN: lambda self, this: self._parse_in(this),
+        TokenType.IS: lambda self, this: self._parse_is(this),
+        TokenType.LIKE: _match_pattern(exp.Like),
+        TokenType.ILIKE: _match_pattern(exp.ILike),
+        TokenType.RLIKE: _match_pattern(exp.RegexpLike),
+    }
+
+    # --- from the loosest to the tightest ---------------------------------------------------------
+
+    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+        """What AND and OR combine: NOT, or a value with at most one test after it."""
+        if self._match(TokenType.NOT):
+            return self.expression(exp.Not(this=self._operand(self._parse_equality)))
+        return self._parse_test(self._parse_comparison())
+
+    def _parse_test(self, this: exp.Expr | None) -> exp.Expr | None:
+        negated = self._curr.token_type is TokenType.NOT
+        token = self._next if negated else self._curr
+        parser = self.RANGE_PARSERS.get(token.token_type)
+        if this is None or parser is None or (negated and token.token_type is TokenType.IS):
+            return this
+        self._advance(2 if negated else 1)
+        test: exp.Expr | None = parser(self, this)
+        return self._negate_range(test) if negated else test
+
+    def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = False) -> Any:
+        return self._parse_test(this or self._parse_comparison())
+
+    def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        this = this or self._parse_bitwise()
+        while self._curr.token_type in _COMPARISONS:
+            self._advance()
+            operator = _COMPARISONS[self._prev.token_type]
+            right = self._operand(self._parse_bitwise)
+            this = self.expression(operator(this=this, expression=right))
+        return this
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        """Shifts bind tighter than `&`, that than `^`, that than `|`."""
+        parse = self._parse_shift
+        for kind, operator in _BITWISE:
+            parse = self._left_associative(kind, operator, parse)
+        return parse()
+
+    def _left_associative(
+        self, kind: TokenType, operator: type[exp.Binary], operand: Callable[[], exp.Expr | None]
+    ) -> Callable[[], exp.Expr | None]:
+        def parse() -> exp.Expr | None:
+            this = operand()
+            while self._match(kind):
+                this = self.expression(operator(this=this, expression=self._operand(operand)))
+            return this
+
+        return parse
+
+    def _parse_shift(self) -> exp.Expr | None:
+        this = self._parse_term()
+        while True:
+            found = [(f, count) for f, kind, count in _SHIFTS if self._at_joined(kind, count)]
+            if not found:
+                return this
+            # As a call, for after any `<` Spark takes `>>` for the end of two types.
+            function, count = found[0]
+            self._advance(count)
+            operands = [this, self._operand(self._parse_term)]
+            this = exp.Anonymous(this=function, expressions=operands)
+
+    def _at_joined(self, kind: TokenType, count: int) -> bool:
+        """`>>` and `>>>`: so many of a kind, and nothing between them."""
+        following = self._tokens[self._index : self._index + count]
+        touching = all(one.end + 1 == two.start for one, two in pairwise(following))
+        return [token.token_type for token in following] == [kind] * count and touching
+
+    def _parse_unary(self) -> exp.Expr | None:
+        kind = self._curr.token_type
+        if kind is TokenType.DASH and self._at_number(self._index + 1):
+            self._advance()
+            return self._parse_collate(self._parse_column_ops(exp.Neg(this=self._parse_primary())))
+        if kind is TokenType.DASH:
+            self._advance()
+            return self.expression(exp.Neg(this=self._operand(self._parse_unary)))
+        if kind is TokenType.TILDE:
+            self._advance()
+            return self.expression(exp.BitwiseNot(this=self._operand(self._parse_unary)))
+        if kind is TokenType.PLUS:
+            self._advance()
+            return exp.Anonymous(this="positive", expressions=[self._operand(self._parse_unary)])
+        return self._parse_collate(self._parse_type())
+
+    def _parse_collate(self, this: exp.Expr | None) -> exp.Expr | None:
+        while this is not None and self._match(TokenType.COLLATE):
+            named = self._operand(self._parse_column)
+            collation = exp.Var(this=named.sql(dialect="spark"))
+            this = self.expression(exp.Collate(this=this, expression=collation))
+        return this
+
+    def _at_number(self, place: int) -> bool:
+        kinds = [token.token_type for token in self._tokens[place : place + 2]]
+        return kinds[:1] == [TokenType.NUMBER] or kinds == [TokenType.DOT, TokenType.NUMBER]
+
+    def _operand(self, parse: Callable[[], exp.Expr | None]) -> exp.Expr:
+        operand = parse()
+        if operand is None:
+            self.raise_error("an expression is missing here")
+        assert operand is not None
+        return operand
+
+    # --- tests ------------------------------------------------------------------------------------
+
+    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+        if self._match_text_seq("SYMMETRIC"):
+            self.raise_error("BETWEEN SYMMETRIC is no Spark SQL")
+        low = self._operand(self._parse_comparison)
+        if not self._match(TokenType.AND):
+            self.raise_error("BETWEEN needs AND")
+        high = self._operand(self._parse_comparison)
+        return self.expression(exp.Between(this=this, low=low, high=high))
+
+    def _parse_match(self, operator: type[exp.Binary], this: exp.Expr | None) -> exp.Expr:
+        quantifier = _QUANTIFIERS.get(self._curr.token_type)
+        if quantifier is not None and self._next.token_type is TokenType.L_PAREN:
+            self._advance(2)
+            patterns = exp.Tuple(expressions=self._parse_csv(self._parse_disjunction))
+            self._match_r_paren()
+            return self.expression(operator(this=this, expression=quantifier(this=patterns)))
+        pattern = self._operand(self._parse_comparison)
+        matched = self.expression(operator(this=this, expression=pattern))
+        escaped: exp.Expr = self._parse_escape(matched) or matched
+        return escaped
+
+    def _parse_is_rhs(self, distinct: bool = False) -> exp.Expr | None:
+        return self._operand(self._parse_comparison) if distinct else self._parse_is_word()
+
+    def _parse_is_word(self) -> exp.Expr | None:
+        if self._match_text_seq("UNKNOWN"):
+            return exp.Var(this="UNKNOWN")
+        return self._parse_null() or self._parse_boolean()
+
+    # --- constants and types ----------------------------------------------------------------------
+
+    def _parse_type(
+        self, parse_interval: bool = True, fallback_to_identifier: bool = False
+    ) -> exp.Expr | None:
+        constant = self._parse_interval() if parse_interval else None
+        constant = constant or self._parse_typed_constant()
+        if constant is not None:
+            return self._parse_column_ops(constant)
+        parsed: exp.Expr | None = super()._parse_type(parse_interval, fallback_to_identifier)
+        return parsed
+
+    def _parse_typed_constant(self) -> exp.Expr | None:
+        """`DATE '2020-01-01'`: a word and a text."""
+        word, text = self._curr, self._next
+        if text.token_type is not TokenType.STRING or word.token_type is TokenType.IDENTIFIER:
+            return None
+        known = word.text.upper() in TYPED_CONSTANTS
+        if not known and word.token_type not in self.TYPE_TOKENS:
+            return None
+        self._advance(2)
+        constant = exp.Introducer(
+            this=exp.Var(this=word.text.upper()), expression=exp.Literal.string(text.text)
+        )
+        return constant.update_positions(start=word.start, end=text.end)
+
+    def _parse_interval(
+        self, require_interval: bool = True, parse_function_unit: bool = True
+    ) -> Any:
+        """`INTERVAL '1' DAY`, `INTERVAL 1 day 2 hours`, `INTERVAL '1:2' HOUR TO MINUTE`,
+        `INTERVAL '1 day'`."""
+        if self._curr.token_type is not TokenType.INTERVAL:
+            return None
+        end = self._index + 1
+        pairs = 0
+        while (after := self._after_amount(end)) is not None:
+            if not self._is_unit(after):
+                if pairs or self._tokens[end].token_type is not TokenType.STRING:
+                    return None
+                end = after  # a text that has its units in it
+                break
+            end, pairs = after + 1, pairs + 1
+            if self._text_at(end).upper() == "TO" and self._is_unit(end + 1):
+                end += 2
+                break
+        if end == self._index + 1:
+            return None  # a column that is called so
+        written = self._tokens[self._index + 1 : end]
+        return self._interval_of(written, end)
+
+    def _interval_of(self, written: list[Token], end: int) -> exp.Expr:
+        start = self._curr.start
+        self._advance(end - self._index)
+        if len(written) == 2 and written[0].token_type in _AMOUNTS:
+            amount, unit = exp.Literal.string(written[0].text), exp.Var(this=written[1].text)
+            interval: exp.Expr = exp.Interval(this=amount, unit=unit)
+        else:
+            text = exp.Literal(this=_joined(written), is_string=False)
+            interval = exp.Introducer(this=exp.Var(this="INTERVAL"), expression=text)
+        return interval.update_positions(start=start, end=written[-1].end)
+
+    def _after_amount(self, place: int) -> int | None:
+        """The place after `1`, `'1'` or `-'1'`."""
+        signed = place < len(self._tokens) and self._tokens[place].token_type in _SIGNS
+        amount = place + 1 if signed else place
+        if amount < len(self._tokens) and self._tokens[amount].token_type in _AMOUNTS:
+            return amount + 1
+        return None
+
+    def _is_unit(self, place: int) -> bool:
+        return self._text_at(place).upper() in _UNITS
+
+    def _text_at(self, place: int) -> str:
+        return str(self._tokens[place].text) if place < len(self._tokens) else ""
+
+    def _parse_types(
+        self,
+        check_func: bool = False,
+        schema: bool = False,
+        allow_identifiers: bool = True,
+        with_collation: bool = False,
+    ) -> exp.Expr | None:
+        first = self._curr
+        dtype: exp.Expr | None = super()._parse_types(
+            check_func, schema, allow_identifiers, with_collation
+        )
+        if isinstance(dtype, exp.DataType) and first:
+            dtype.meta[WRITTEN] = self._find_sql(first, self._prev)
+        return dtype
+
+
+_SHIFTS = (
+    ("shiftrightunsigned", TokenType.GT, 3),
+    ("shiftright", TokenType.GT, 2),
+    ("shiftleft", TokenType.LT, 2),
+)
+_BITWISE = (
+    (TokenType.AMP, exp.BitwiseAnd),
+    (TokenType.CARET, exp.BitwiseXor),
+    (TokenType.PIPE, exp.BitwiseOr),
+)
+_COMPARISONS: dict[TokenType, type[exp.Binary]] = {
+    TokenType.EQ: exp.EQ,
+    TokenType.NEQ: exp.NEQ,
+    TokenType.NULLSAFE_EQ: exp.NullSafeEQ,
+    TokenType.GT: exp.GT,
+    TokenType.GTE: exp.GTE,
+    TokenType.LT: exp.LT,
+    TokenType.LTE: exp.LTE,
+}
+
+
+def _joined(tokens: list[Token]) -> str:
+    texts = [
+        exp.Literal.string(token.text).sql(dialect="spark")
+        if token.token_type is TokenType.STRING
+        else token.text
+        for token in tokens
+    ]
+    return " ".join(texts)
