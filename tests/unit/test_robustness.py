@@ -258,7 +258,7 @@ def test_statements_that_make_no_sense(sql: str, outcome: str) -> None:
         ("SELECT", Code.SYNTAX_ERROR),
         ("SELECT a FROM s", Code.UNKNOWN_SOURCE),
         ("SELECT a FROM stream_4 GROUP", PLANS),  # an alias, as for Spark
-        ("SELECT a FROM stream_4 GROUP BY", Code.NOT_GROUPED),
+        ("SELECT a FROM stream_4 GROUP BY", Code.SYNTAX_ERROR),
         ("SELECT a FROM stream_4 LIMIT -1", Code.WRONG_TYPE),
         ("SELECT a FROM stream_4 LIMIT 'x'", Code.WRONG_TYPE),
         ("SELECT a-> FROM stream_4", Code.UNKNOWN_QUALIFIER),  # the field `FROM`
