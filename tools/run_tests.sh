@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs all tests: those that need no Spark, and those of the kernel's sources, beside those that do,
-# which leave half of two cores idle. What the first have to say is shown at the end.
+# file by file on two Sparks, each of which leaves half of two cores idle. What the first have to say
+# is shown at the end.
 #
 #     tools/run_tests.sh .venv/bin/python
 cd "$(dirname "$0")/.." || exit 1
@@ -13,7 +14,7 @@ trap 'exit 130' INT TERM
 others=$!
 tools/check_kernel.sh test >"$kernel_said" 2>&1 &
 kernel=$!
-"$1" -m pytest tests/spark
+"$1" -m pytest tests/spark -n 2 --dist loadfile
 spark=$?
 wait $others
 status=$?
