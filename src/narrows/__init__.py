@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     from narrows.notices import Notice
     from narrows.planner.catalog import Catalog
     from narrows.planner.query import plan
+    from narrows.service.client import Client
+    from narrows.service.connect import connect
     from narrows.spark.run.run import Run
-    from narrows.spark.session import Session, connect
+    from narrows.spark.session import Session
 
 _HOMES = {
     "Catalog": "narrows.planner.catalog",
+    "Client": "narrows.service.client",
     "NarrowsError": "narrows.errors",
     "Notice": "narrows.notices",
     "Plan": "narrows.explain.plan",
     "Run": "narrows.spark.run.run",
     "Session": "narrows.spark.session",
-    "connect": "narrows.spark.session",
+    "connect": "narrows.service.connect",
     "plan": "narrows.planner.query",
 }
 
@@ -58,6 +61,7 @@ def __getattr__(name: str) -> object:
 
 __all__ = [
     "Catalog",
+    "Client",
     "NarrowsError",
     "Notice",
     "Plan",

@@ -58,6 +58,9 @@ class Code(StrEnum):
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"
     NOT_READY = "not_ready"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
     SPARK_NOT_STARTED = "spark_not_started"
 
 

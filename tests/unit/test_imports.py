@@ -96,6 +96,7 @@ LAYERS = (
     ("spark.run",),
     ("spark.session",),
     # Doors.
+    ("service",),
     ("cli",),
     ("__init__", "__main__"),
 )

@@ -6,7 +6,7 @@ Names have no case, like everywhere in Spark SQL.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
 
@@ -21,6 +21,15 @@ CatalogObject = Source | Sink | Pipeline
 Found = TypeVar("Found", bound=CatalogObject)
 
 
+class Declared(NamedTuple):
+    """What was declared at one moment."""
+
+    sources: dict[str, Source]
+    sinks: dict[str, Sink]
+    pipelines: dict[str, Pipeline]
+    disabled_rules: frozenset[str]
+
+
 class ObjectStore:
     """Streams, tables, sinks and pipelines, and what a planner must know beside them."""
 
@@ -31,6 +40,15 @@ class ObjectStore:
         self.functions = FunctionRegistry(parent=builtin_functions())
         self.disabled_rules: frozenset[str] = frozenset()
         """Rules that were switched off: `SET narrows.rule.<name> = off`."""
+
+    def snapshot(self) -> Declared:
+        """What is declared now, to be restored."""
+        sources, sinks, pipelines = dict(self._sources), dict(self._sinks), dict(self._pipelines)
+        return Declared(sources, sinks, pipelines, self.disabled_rules)
+
+    def restore(self, before: Declared) -> None:
+        self._sources, self._sinks, self._pipelines = before[:3]
+        self.disabled_rules = before.disabled_rules
 
     def add_source(self, source: Source) -> None:
         """Declares a source that no statement can: a data frame of the user's."""

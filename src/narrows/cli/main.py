@@ -1,12 +1,12 @@
-"""The `narrows` command: explain, validate, run, query, dead-letters, reset, demo, version."""
+"""The `narrows` command: explain, validate, run, query, dead-letters, reset, demo, version; and
+what talks to a service (`service.py`)."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +15,21 @@ import typer
 
 from narrows import __version__
 from narrows.catalog.describe import ResultTable
-from narrows.cli.shown import shown, shown_error, shown_json, shown_lines
-from narrows.errors import Code, NarrowsError, fail
+from narrows.cli.errors import errors_for_people
+from narrows.cli.options import (
+    STATE,
+    AsJson,
+    CatalogFile,
+    Conf,
+    Debug,
+    Master,
+    Pruning,
+    State,
+    spark_settings,
+)
+from narrows.cli.service import add_service_commands, explain_there
+from narrows.cli.shown import shown, shown_json, shown_lines
+from narrows.errors import Code, fail
 from narrows.explain import FORMATS
 from narrows.explain.json import explain_dict
 from narrows.explain.mermaid import flow_chart
@@ -48,24 +61,7 @@ class Mode(Enum):
     verbose = ExplainMode.VERBOSE.value
 
 
-CatalogFile = Annotated[
-    Path,
-    typer.Argument(metavar="FILE.sql", help="CREATE STREAM, TABLE, SINK, PIPELINE statements."),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")]
-Pruning = Annotated[
-    bool, typer.Option("--pruning/--no-pruning", help="Decode only what is used, or all.")
-]
-State = Annotated[Path, typer.Option(help="Folder of checkpoints and dead letters.")]
-Master = Annotated[
-    str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: embedded.")
-]
-Conf = Annotated[
-    list[str], typer.Option("--conf", metavar="KEY=VALUE", help="A Spark setting; may be repeated.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-_STATE = Path(".narrows")
+add_service_commands(app)
 
 
 def main() -> None:
@@ -81,13 +77,22 @@ def explain(
     query: Annotated[
         str | None, typer.Argument(help="A SELECT. Without it: every pipeline of the file.")
     ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Ask a service: give a query or pipeline, and no file."),
+    ] = None,
     format: Annotated[Format, typer.Option(help="How to print the plan.")] = Format["text"],
     mode: Annotated[Mode, typer.Option(help="Which plan to print.")] = Mode.default,
     pruning: Pruning = True,
     debug: Debug = False,
 ) -> None:
     """Show exactly which columns, fields and list elements a query needs. Runs nothing."""
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
+        if server is not None:
+            if query is not None:
+                raise fail(Code.INVALID_OPTION, "the service has the catalog: give the query alone")
+            explain_there(server, str(file), mode.value, format.value, pruning=pruning)
+            return
         catalog = Catalog()
         answers = [answer for answer in catalog.load(file) if isinstance(answer, str)]
         plans = _plans(catalog, query, pruning)
@@ -103,7 +108,7 @@ def explain(
 @app.command()
 def validate(file: CatalogFile, debug: Debug = False) -> None:
     """Check the statements of a file, and plan its pipelines."""
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
         catalog = Catalog()
         catalog.check_file(file)
         print(shown(f"{file}: ok, {catalog.summary()}"))
@@ -112,7 +117,7 @@ def validate(file: CatalogFile, debug: Debug = False) -> None:
 @app.command()
 def version() -> None:
     """Print the version, and which kernel decodes JSON here."""
-    with _errors_for_people(debug=False):
+    with errors_for_people(debug=False):
         print(f"narrows {__version__}, {chosen_kernel()} kernel")
 
 
@@ -131,7 +136,7 @@ def run(
         str | None,
         typer.Option(help="Where new pipelines begin on a shared stream: latest, earliest."),
     ] = None,
-    state: State = _STATE,
+    state: State = STATE,
     master: Master = None,
     conf: Conf = [],  # noqa: B006
     pruning: Pruning = True,
@@ -141,7 +146,7 @@ def run(
     from narrows.state.before_start import check_pipelines, check_settings
     from narrows.state.folder import StateFolder
 
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
         catalog = Catalog()
         catalog.load(file)
         names = pipelines or [pipeline.name for pipeline in catalog.pipelines]
@@ -162,7 +167,7 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT.")],
     limit: Annotated[int, typer.Option(help="Print at most this many rows; 0: all.")] = 100,
     as_json: AsJson = False,
-    state: State = _STATE,
+    state: State = STATE,
     master: Master = None,
     conf: Conf = [],  # noqa: B006
     pruning: Pruning = True,
@@ -173,7 +178,7 @@ def query(
     from narrows.cli.tables import print_rows
     from narrows.spark.write.json_lines import json_lines
 
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
         catalog = Catalog()
         catalog.load(file)
         plan(sql, catalog)  # what is wrong with the query is said before Spark starts
@@ -195,7 +200,7 @@ def query(
 @app.command(name="dead-letters")
 def dead_letters(
     stream: Annotated[str, typer.Argument(help="The stream, table or sink.")],
-    state: State = _STATE,
+    state: State = STATE,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -205,7 +210,7 @@ def dead_letters(
     from narrows.worker.dead_letters import position_of, read_dead_letters
     from narrows.worker.kept_letters import letters_gone
 
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
         folder = StateFolder(state).dead_letters(stream)
         letters = list(read_dead_letters(folder))
         if gone := letters_gone(folder):
@@ -235,7 +240,7 @@ def dead_letters(
 @app.command()
 def reset(
     pipeline: Annotated[str, typer.Argument(help="The pipeline, or a shared stream.")],
-    state: State = _STATE,
+    state: State = STATE,
     debug: Debug = False,
 ) -> None:
     """Forget what a pipeline has done, so that it starts from the beginning.
@@ -243,7 +248,7 @@ def reset(
     Its output stays, and nothing of it is overwritten: what it writes anew is beside it."""
     from narrows.state.folder import StateFolder
 
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
         folder = StateFolder(state)
         if not folder.knows(pipeline) and folder.shared(pipeline).exists():
             folder.lock()
@@ -265,7 +270,7 @@ def demo(
     """Make nested data, run pipelines over it on an embedded Spark, and show what was saved."""
     from narrows.cli.demo import run_demo
 
-    with _errors_for_people(debug):
+    with errors_for_people(debug):
         run_demo(rows)
 
 
@@ -304,12 +309,7 @@ def _explained(plans: list[tuple[str, Plan]], mode: ExplainMode, format: str) ->
 def _session(
     state: Path, master: str | None, conf: Sequence[str], pruning: bool, catalog: Catalog
 ) -> Session:
-    settings = {}
-    for setting in conf:
-        key, separator, value = setting.partition("=")
-        if not separator:
-            raise fail(Code.INVALID_OPTION, f"--conf {setting}: write KEY=VALUE")
-        settings[key] = value
+    settings = spark_settings(conf)
     if sys.stderr.isatty():
         print("starting Spark ...", file=sys.stderr, flush=True)
     from narrows.spark.session import connect
@@ -344,18 +344,3 @@ def _shown_position(name: str, value: object) -> str:
 
 def _shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 3]}..."
-
-
-@contextmanager
-def _errors_for_people(debug: bool) -> Iterator[None]:
-    """A user's fault is a message and exit code 1; a traceback only when asked for."""
-    try:
-        yield
-    except NarrowsError as error:
-        if debug:
-            raise
-        print(shown_error(error), file=sys.stderr)
-        raise typer.Exit(1) from None
-    except BrokenPipeError:
-        sys.stderr.close()  # `narrows explain ... | head`: nobody reads on, which is no error
-        raise typer.Exit(0) from None

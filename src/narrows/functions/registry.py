@@ -15,8 +15,11 @@ class FunctionRegistry:
     ) -> None:
         self._functions = {function.name: function for function in functions}
         self._parent = parent
+        self._hidden: frozenset[str] = frozenset()
 
     def find(self, name: str) -> Function | None:
+        if name.lower() in self._hidden:
+            return None
         found = self._functions.get(name.lower())
         if found is None and self._parent is not None:
             return self._parent.find(name)
@@ -25,10 +28,15 @@ class FunctionRegistry:
     def add(self, function: Function) -> None:
         self._functions[function.name] = function
 
+    def hide(self, *names: str) -> None:
+        """Makes functions unknown here, whatever the parent has."""
+        self._hidden |= {name.lower() for name in names}
+
     def __iter__(self) -> Iterator[Function]:
         if self._parent is not None:
-            yield from (f for f in self._parent if f.name not in self._functions)
-        yield from self._functions.values()
+            known = {*self._functions, *self._hidden}
+            yield from (f for f in self._parent if f.name not in known)
+        yield from (f for f in self._functions.values() if f.name not in self._hidden)
 
     def names(self) -> list[str]:
         """Names that a user may call; operators are not called by name."""

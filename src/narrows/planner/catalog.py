@@ -13,7 +13,7 @@ from typing import TypeVar
 from narrows.catalog.declare import declared_sink, declared_source
 from narrows.catalog.describe import ResultTable, describe, show
 from narrows.catalog.objects import Pipeline, Source
-from narrows.catalog.store import CatalogObject, ObjectStore, find_named
+from narrows.catalog.store import CatalogObject, Declared, ObjectStore, find_named
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, joined, listed
 from narrows.explain.plan import Plan
 from narrows.expressions.function import Function
@@ -39,7 +39,7 @@ from narrows.sql.statements import (
 Answer = ResultTable | str | None
 """What a statement answers: rows, the text of an EXPLAIN, or nothing."""
 
-Declared = TypeVar("Declared", bound=CatalogObject)
+Object = TypeVar("Object", bound=CatalogObject)
 DeclareStatement = TypeVar("DeclareStatement", bound=Create)
 
 _RULE_SETTING = "narrows.rule."
@@ -123,6 +123,10 @@ class Catalog(ObjectStore):
             Function(name.lower(), min_args=min_args, max_args=max_args, known=False)
         )
 
+    def restore(self, before: Declared) -> None:
+        self._planned.clear()
+        super().restore(before)
+
     def add_source(self, source: Source) -> None:
         self._planned.clear()
         super().add_source(source)
@@ -143,8 +147,8 @@ class Catalog(ObjectStore):
     def _declare(
         self,
         statement: DeclareStatement,
-        objects: dict[str, Declared],
-        make: Callable[[DeclareStatement], Declared],
+        objects: dict[str, Object],
+        make: Callable[[DeclareStatement], Object],
     ) -> None:
         check_name(statement.name, statement.name_span)
         key = statement.name.casefold()
@@ -163,7 +167,7 @@ class Catalog(ObjectStore):
             self._check_replaceable(objects, key, made)
         objects[key] = made
 
-    def _check_replaceable(self, objects: dict[str, Declared], key: str, made: Declared) -> None:
+    def _check_replaceable(self, objects: dict[str, Object], key: str, made: Object) -> None:
         """What uses the old definition must still plan with the new one."""
         before = objects[key]
         objects[key] = made

@@ -131,6 +131,9 @@ class ConnectorSpec(Declaration):
     """The options of a source that say what it reads. With another value it is another source."""
     guarantee: Guarantee | Callable[[OptionMap], Guarantee] = "at least once"
     """What its sinks promise of every row, whatever is killed; it may depend on their options."""
+    publishes_files: bool = False
+    """Do its sinks publish files that are named after pipeline and batch (`files/output_names.py`)?
+    Then what a pipeline writes can be watched."""
     takes_rows: bool = False
     """Do its sinks take rows? Then nothing is encoded, and there is no format to choose."""
     default_sink_format: str = DEFAULT_FORMAT

@@ -44,6 +44,8 @@ class OptionSpec:
     least: int | None = None
     of_files: bool = False
     """Is it about files? Then formats have it only where a connector brings such."""
+    is_path: bool = False
+    """Is it a place in the file system? Then a service may refuse it."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
     columns_in: ColumnsIn | None = None

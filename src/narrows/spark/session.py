@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from narrows.catalog.declare import declared_source
 from narrows.catalog.describe import ResultTable
+from narrows.catalog.in_use import refuse_changes, refuse_running
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
@@ -25,7 +26,7 @@ from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan_query
 from narrows.plugins.options import Option, OptionValue
 from narrows.plugins.registry import CONNECTORS
-from narrows.schema import Struct, quoted
+from narrows.schema import Struct
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.spark.compile.context import Context
 from narrows.spark.read.payload_frame import PayloadFrame
@@ -33,6 +34,8 @@ from narrows.spark.read.table import TableReads
 from narrows.spark.run.analyze import explain_analyze
 from narrows.spark.run.embedded import embedded_session
 from narrows.spark.run.executor_package import ship_package
+from narrows.spark.run.given_rows import Rows as GivenRows
+from narrows.spark.run.given_rows import query_given_rows
 from narrows.spark.run.pipeline_run import RUNNING
 from narrows.spark.run.projections import Projections
 from narrows.spark.run.query_counts import QueryCounts
@@ -45,12 +48,9 @@ from narrows.sql.parse import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Analyze,
-    CreatePipeline,
     CreateProjection,
-    CreateSink,
     CreateSource,
     Describe,
-    Drop,
     DropProjection,
     Explain,
     ExplainMode,
@@ -92,7 +92,11 @@ def connect(
 
 
 class Session:
-    """Statements, queries and running pipelines. Use it in a `with` block, or `close()` it."""
+    """Statements, queries and running pipelines. Use it in a `with` block, or `close()` it.
+
+    Several threads may use one: the catalog changes under a lock, and pipelines start and stop
+    independently of each other.
+    """
 
     def __init__(
         self,
@@ -109,14 +113,14 @@ class Session:
         self._owns_spark = owns_spark
         self._frames: dict[str, PayloadFrame] = {}
         self._runs: list[Run] = []
+        self._starting: set[str] = set()
+        self._lock = threading.RLock()
         self._context = Context(
             spark, state, pruning, TableReads(spark), self._frames, f"query-{uuid4().hex}"
         )
         self._counts = QueryCounts(state, self._context.queries)
         self._supervisor = Supervisor(self._own_thread)
         self._shared = SharedStreams(self._context, self._supervisor)
-        self._starting: set[str] = set()
-        self._lock = threading.Lock()
         self._projections = Projections(self._context, catalog)
         ship_package(spark)
 
@@ -130,12 +134,12 @@ class Session:
     def execute(self, sql: str, filename: str | None = None) -> list[Answer | DataFrame | Run]:
         """Executes statements in order; the answers of all of them."""
         try:
-            return [self._execute(statement) for statement in parse(sql, filename)]
+            return [self.execute_statement(statement) for statement in parse(sql, filename)]
         except NarrowsError as error:
             raise error.located(sql, filename) from None
 
-    def _execute(self, statement: Statement) -> Answer | DataFrame | Run:
-        self._refuse_changes(statement)
+    def execute_statement(self, statement: Statement) -> Answer | DataFrame | Run:
+        refuse_changes(self.catalog, self.running, statement)
         match statement:
             case Select(query=query):
                 return self._frame(query)
@@ -171,42 +175,20 @@ class Session:
                 self._projections.drop(name)
                 return None
             case CreateSource(name=created):
-                answer = self.catalog.execute_statement(statement)
-                self._remember_statistics(created)
-                return answer
+                with self._lock:
+                    answer = self.catalog.execute_statement(statement)
+                    self._remember_statistics(created)
+                    return answer
             case _:
-                self._projections.check()
-                return self.catalog.execute_statement(statement)
+                with self._lock:
+                    self._projections.check()
+                    return self.catalog.execute_statement(statement)
 
-    # --- what runs stays as it is -----------------------------------------------------------------
-
-    def _refuse_changes(self, statement: Statement) -> None:
-        """What a running pipeline is made of is neither dropped nor replaced: it would go on as it
-        was, and the catalog would tell another story."""
-        match statement:
-            case Drop(kind=ObjectKind.PIPELINE, name=name, name_span=span):
-                self._refuse_running(name, "is running, and cannot be dropped", span)
-            case CreatePipeline(name=name, name_span=span, or_replace=True):
-                self._refuse_running(name, "is running, and cannot be replaced", span)
-            case CreateSource(or_replace=True) | CreateSink(or_replace=True):
-                what = "is running, and uses what would be replaced"
-                sources = (ObjectKind.STREAM, ObjectKind.TABLE)
-                for kind in (ObjectKind.SINK,) if isinstance(statement, CreateSink) else sources:
-                    used = self.catalog.of_kind(kind).get(statement.name.casefold())
-                    for user in () if used is None else self.catalog.users_of(used):
-                        self._refuse_running(user.name, what, statement.name_span)
-
-    def _refuse_running(self, pipeline: str, what: str, span: Span | None) -> None:
-        running = {
-            name.casefold()
-            for run in list(self._runs)
-            for name, status in run.status.items()
-            if status == RUNNING
-        }
-        running |= self._starting
-        if pipeline.casefold() in running:
-            hint = f"stop it first: `STOP PIPELINE {quoted(pipeline)}`"
-            raise fail(Code.OBJECT_IN_USE, f"pipeline `{pipeline}` {what}", span, hint)
+    @property
+    def running(self) -> list[str]:
+        """The names of the pipelines that run."""
+        statuses = [status for run in list(self._runs) for status in run.status.items()]
+        return [name for name, status in statuses if status == RUNNING]
 
     # --- shared streams ---------------------------------------------------------------------------
 
@@ -247,6 +229,11 @@ class Session:
         plan = plan_query(query, self.catalog, pruning=self._context.pruning)
         self._counts.begin([node.source.name for node in sources_of(plan.logical)])
         return self._context.query(plan)
+
+    def query_given(self, sql: str, rows: GivenRows, folder: Path) -> DataFrame:
+        """The rows of a query over the given rows of its sources, which are written to the folder;
+        neither sources nor sinks are touched."""
+        return query_given_rows(self._context, self.catalog, sql, rows, folder)
 
     def query_counts(self) -> dict[str, ReadCounts]:
         """What has been read for the last query, by source: payloads, and how many of them were
@@ -348,7 +335,10 @@ class Session:
                 close_windows=close_windows,
                 restart=restart,
             )
-            self._runs.append(run)
+            with self._lock:
+                # What has ended, and was started again, is history.
+                self._runs = [r for r in self._runs if r.is_running or not r.has_any_of(names)]
+                self._runs.append(run)
         return run
 
     def _own_thread(self) -> None:
@@ -364,7 +354,7 @@ class Session:
             for place, name in enumerate(names):
                 if name.casefold() in keys[:place]:
                     raise fail(Code.DUPLICATE_OBJECT, f"pipeline `{name}` is named twice")
-                self._refuse_running(name, "is running already", None)
+                refuse_running({*self.running, *self._starting}, name, "is running already")
             self._starting |= set(keys)
         try:
             yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -69,6 +70,17 @@ def parse(text: str, filename: str | None = None) -> list[Statement]:
         raise error.located(text, filename) from None
 
 
+def parse_spans(text: str, filename: str | None = None) -> list[tuple[Statement, Span]]:
+    """All statements of a text, and where each of them stands."""
+    try:
+        return [
+            (_StatementParser(part, text).statement(), Span(part[0].start, part[-1].end + 1))
+            for part in _split(tokenize(text))
+        ]
+    except NarrowsError as error:
+        raise error.located(text, filename) from None
+
+
 def parse_each(text: str) -> Iterator[tuple[Statement | NarrowsError, str | None]]:
     """The statements of a text, or what is wrong with them, one by one; and what each declares."""
     try:
@@ -108,6 +120,12 @@ def parse_query(text: str) -> Query:
         raise error.located(text) from None
 
 
+_planning = threading.Lock()
+_planners = 0
+_found: tuple[int, bool] = (0, False)
+"""How many threads are inside `deep_recursion`, and what the first of them found."""
+
+
 @contextmanager
 def deep_recursion() -> Iterator[None]:
     """Room for queries that nest deeply, and a clear error for those that nest without end.
@@ -115,19 +133,28 @@ def deep_recursion() -> Iterator[None]:
     sqlglot takes some 20 Python frames for a pair of parentheses, so Python's usual limit would
     refuse what people do write. The garbage collector rests meanwhile: a query of 15 000 columns is
     half a million small objects, none of them garbage, which it would walk through again and again.
+
+    Both are settings of the process: the first thread that comes in changes them, the last one that
+    leaves puts them back.
     """
-    before = sys.getrecursionlimit()
-    collecting = gc.isenabled()
-    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
-    gc.disable()
+    global _planners, _found
+    with _planning:
+        if _planners == 0:
+            _found = sys.getrecursionlimit(), gc.isenabled()
+            sys.setrecursionlimit(max(_found[0], _RECURSION_LIMIT))
+            gc.disable()
+        _planners += 1
     try:
         yield
     except RecursionError:
         raise fail(Code.NESTED_TOO_DEEPLY, "the query is nested too deeply to be planned") from None
     finally:
-        sys.setrecursionlimit(before)
-        if collecting:
-            gc.enable()
+        with _planning:
+            _planners -= 1
+            if _planners == 0:
+                sys.setrecursionlimit(_found[0])
+                if _found[1]:
+                    gc.enable()
 
 
 def _syntax_hint(read: list[Token]) -> str | None:

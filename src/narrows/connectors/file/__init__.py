@@ -46,7 +46,7 @@ def _reads_back(source: Mapping[str, object], sink: Mapping[str, object]) -> tup
 CONNECTOR = Connector(
     name="file",
     source_options=(
-        OptionSpec("path", "folder, file or glob", required=True),
+        OptionSpec("path", "folder, file or glob", required=True, is_path=True),
         OptionSpec(
             "on_missing",
             "what becomes of a file that is gone, or shorter, when it is read",
@@ -57,13 +57,14 @@ CONNECTOR = Connector(
         OptionSpec("max_bytes_per_trigger", "bytes that one micro-batch takes", type=int),
     ),
     sink_options=(
-        OptionSpec("path", "folder to write into", required=True),
+        OptionSpec("path", "folder to write into", required=True, is_path=True),
         OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1),
         OptionSpec("batch_duration", "how long rows are gathered", duration=True),
     ),
     metadata={"_file": STRING},
     identity=("path",),
     guarantee="exactly once",
+    publishes_files=True,
     reads_back=_reads_back,
     source=_source,
     reader=_reader,

@@ -12,6 +12,7 @@ CONNECTOR = Connector(
     name="memory",
     sink_options=(),
     takes_rows=True,
+    publishes_files=True,
     guarantee=FILES.guarantee,
     sink=FILES.sink,
 )

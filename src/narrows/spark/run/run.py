@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +81,9 @@ class Run:
     @property
     def status(self) -> dict[str, str]:
         return {pipeline.name: pipeline.status for pipeline in self.pipelines}
+
+    def has_any_of(self, names: Collection[str]) -> bool:
+        return not set(names).isdisjoint(self.status)
 
     @property
     def is_running(self) -> bool:
