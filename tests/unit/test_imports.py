@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "narrows"
-EDGE = ("spark", "cli", "bench")
+EDGE = ("spark", "service", "cli", "bench")
 """The folders below the package that may import pyspark."""
 HEAVY = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "simdjson")
 """What importing Narrows and planning must not load."""
