@@ -73,7 +73,7 @@ class FakeSession:
     def execute_statement(self, statement: Any) -> object:
         return self.catalog.execute_statement(statement)
 
-    def close(self) -> None:
+    def close(self, finish: float = 0.0) -> None:
         self.closed = True
 
 

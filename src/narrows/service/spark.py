@@ -23,6 +23,8 @@ T = TypeVar("T")
 SparkState = Literal["starting", "up", "failed", "closed"]
 THREADS = 16
 READY_SECONDS = 120.0
+FINISH_SECONDS = 20.0
+"""How long micro-batches may take to end, when the service does."""
 
 
 class BackgroundSession:
@@ -99,5 +101,5 @@ class BackgroundSession:
         session = self.now
         self._closed = True
         if session is not None:
-            session.close()
+            session.close(finish=FINISH_SECONDS)
         self._pool.shutdown(wait=False, cancel_futures=True)

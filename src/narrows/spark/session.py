@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -376,8 +377,12 @@ class Session:
 
     # --- end --------------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """Stops what runs, and Spark if it is ours."""
+    def close(self, finish: float = 0.0) -> None:
+        """Stops what runs, and Spark if it is ours. Micro-batches that run have so many seconds to
+        end by themselves."""
+        deadline = time.monotonic() + finish
+        for pipeline in [pipeline for run in self._runs for pipeline in run.pipelines]:
+            pipeline.finish(deadline)
         for run in self._runs:
             run.stop()
         self._counts.forget()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from narrows.service.samples import Histogram
 from support.fake_session import fake_sessions
 from support.service import Asking, served
 
@@ -260,3 +262,12 @@ def test_requests_that_make_no_sense_are_refused(api: Asking) -> None:
     assert api.get("/nothing").json()["code"] == "not_found"
     assert api.ask("PUT", "/statements", {}).status == 405
     assert api.get("/").text.startswith("<!doctype html>")
+
+
+def test_the_dashboard_shows_metrics_that_there_are(running: Asking) -> None:
+    running.sql("CREATE STREAM u (a INT) WITH (connector = 'file', path = 'x', shared = true)")
+    running.post("/pipelines/p/start")
+    running.service.batch_times.by_pipeline["p"] = Histogram()
+    dashboard = (Path(__file__).parents[3] / "docs/grafana.json").read_text()
+    told = set(re.findall(r"^(narrows_\w+)", running.get("/metrics").text, re.MULTILINE))
+    assert set(re.findall(r"narrows_\w+", dashboard)) <= told

@@ -14,7 +14,7 @@ from narrows.errors import NarrowsError
 from narrows.service.core import Service
 from narrows.service.store import ServiceStore
 from narrows.state.folder import StateFolder
-from support.fake_session import FakeSession, fake_sessions
+from support.fake_session import fake_sessions
 from support.service import Asking, no_spark, served
 
 STREAM = "CREATE STREAM s (a BIGINT) WITH (connector = 'file', path = 'in')"
@@ -148,7 +148,7 @@ def test_what_cannot_be_kept_is_not_declared(
 
 
 def test_many_ask_at_once(tmp_path: Path) -> None:
-    """Statements, plans and starts of several threads neither get lost nor get in each other's way."""
+    """Statements, plans and starts of several threads: none gets lost or in another's way."""
     opening, sessions = fake_sessions()
     with served(tmp_path, opening) as api:
         api.sql(f"{STREAM}; {SINK}")
@@ -170,11 +170,3 @@ def test_many_ask_at_once(tmp_path: Path) -> None:
         assert wrong == []
         assert len(sessions[0].running) == api.get("/pipelines").json()["total"] == 40
         assert len(api.service.store.desired) == 40
-
-
-def test_the_fake_is_like_a_session() -> None:
-    from narrows.spark.session import Session
-
-    for name in ("running", "runs", "start", "stop", "execute_statement", "close"):
-        assert hasattr(FakeSession, name) or name == "runs"
-        assert hasattr(Session, name)

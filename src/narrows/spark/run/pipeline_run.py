@@ -124,6 +124,11 @@ class PipelineRun:
         """Rows that came too late for their window."""
         return self._late.look(self.query)
 
+    def finish(self, deadline: float) -> None:
+        """Waits for the end of the micro-batch that runs, or until then."""
+        if self._status == RUNNING and isinstance(self.query, FedQuery):
+            self.query.finish(deadline)
+
     def stop(self) -> None:
         """Ends it; what it has done stays done."""
         with self._lock:

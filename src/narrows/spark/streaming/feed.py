@@ -242,6 +242,14 @@ class FedQuery:
             failure = self._raised[-1]
         return self._failure or failure
 
+    def finish(self, deadline: float) -> None:
+        """Waits until the micro-batch that runs has ended, or until then: to stop it in the middle
+        loses nothing, but what it has done is done again."""
+        while self._query.isActive and time.monotonic() < deadline:
+            if not self._query.status["isTriggerActive"]:
+                return
+            time.sleep(0.02)
+
     def stop(self) -> None:
         self._stopped.set()
         self._query.stop()
