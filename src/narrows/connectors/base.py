@@ -281,6 +281,11 @@ class Connector(ConnectorSpec):
     place: Callable[[Mapping[str, Any], str], str] = lambda options, folder: folder
     """Where a sink with such options keeps what it writes; it may use a folder of ours."""
 
+    put_back: Callable[[SourceDeclaration, str, bytes], None] | None = None
+    """Puts a payload among what a stream has, under a name, so that every pipeline reads it once;
+    the same payload under the same name is put back once, however often that is asked for. None
+    where nothing can be put back."""
+
     def __post_init__(self) -> None:
         for column in self.metadata:
             if not column.startswith("_"):

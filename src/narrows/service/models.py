@@ -302,6 +302,8 @@ class DeadLetter(Model):
     payload: str | None
     payload_base64: str | None
     position: dict[str, str | int | float | bool | None]
+    replayed: bool
+    """It went through the pipelines since."""
 
 
 class ReplayRequest(Model):

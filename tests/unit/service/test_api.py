@@ -271,3 +271,26 @@ def test_the_dashboard_shows_metrics_that_there_are(running: Asking) -> None:
     dashboard = (Path(__file__).parents[3] / "docs/grafana.json").read_text()
     told = set(re.findall(r"^(narrows_\w+)", running.get("/metrics").text, re.MULTILINE))
     assert set(re.findall(r"narrows_\w+", dashboard)) <= told
+
+
+def test_letters_that_are_good_now_are_put_back_once(api: Asking, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    api.sql(f"CREATE STREAM r (a BIGINT) WITH (connector = 'file', path = '{source}')")
+    folder = api.service.state.dead_letters("r")
+    folder.mkdir(parents=True)
+    letters = [
+        {"source": "r", "reason": "was bad", "payload": '{"a": 1}', "file": "x", "line": 1},
+        {"source": "r", "reason": "no JSON", "payload": "{", "file": "x", "line": 2},
+        {"source": "r", "reason": "the file is gone", "file": "y"},
+    ]
+    (folder / "x.ndjson").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
+    good, bad, lost = (each["id"] for each in api.get("/dead-letters/r").json()["items"])
+    first = api.post("/dead-letters/r/replay", {}).json()
+    assert (first["replayed"], set(first["still_bad"])) == ([good], {bad, lost})
+    again = api.post("/dead-letters/r/replay", {"ids": [good]}).json()
+    assert again == {"replayed": [], "already": [good], "still_bad": {}}
+    assert [file.read_text() for file in source.iterdir()] == ['{"a": 1}\n']
+    shown = api.get("/dead-letters/r").json()["items"]
+    assert [each["replayed"] for each in shown] == [True, False, False]
+    assert api.post("/dead-letters/t/replay", {}).status == 404, "a table reads everything anyway"

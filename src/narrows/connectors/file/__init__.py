@@ -36,6 +36,12 @@ def _sink(target: SinkTarget) -> SinkConnector:
     return FileSink(target)
 
 
+def _put_back(declared: SourceDeclaration, name: str, payload: bytes) -> None:
+    from narrows.connectors.file.replay import put_back
+
+    put_back(declared, name, payload)
+
+
 def _reads_back(source: Mapping[str, object], sink: Mapping[str, object]) -> tuple[str, str] | None:
     from narrows.files.overlap import overlap
 
@@ -69,5 +75,6 @@ CONNECTOR = Connector(
     source=_source,
     reader=_reader,
     sink=_sink,
+    put_back=_put_back,
     place=lambda options, folder: os.path.abspath(str(options["path"])),
 )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fastapi import APIRouter, Response
 
+from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
 from narrows.service import models
 from narrows.service.letters import Letter, letters_of, names_with_letters, payload_of
-from narrows.service.routes.common import Offset, PageSize, TheService, page
+from narrows.service.replay import replay, replayed_before
+from narrows.service.routes.common import Offset, PageSize, TheService, named, page
+from narrows.sql.statements import ObjectKind
 
 router = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 
@@ -30,12 +35,31 @@ def dead_letters_of(
     name: str, service: TheService, offset: Offset = 0, limit: PageSize = 100
 ) -> models.Page[models.DeadLetter]:
     found = letters_of(service.state, name)
-    return models.Page[models.DeadLetter](**page(found, offset, limit, _view))
+    done = replayed_before(service.state, name)
+    view = page(found, offset, limit, lambda letter: _view(letter, done))
+    return models.Page[models.DeadLetter](**view)
+
+
+@router.post("/{name}/replay")
+def replay_dead_letters(
+    name: str, request: models.ReplayRequest, service: TheService
+) -> models.ReplayAnswer:
+    """Those that can be read by now go through the pipelines of the stream once."""
+    stream = named(service, ObjectKind.STREAM, name)
+    assert isinstance(stream, Source)
+    found = letters_of(service.state, name)
+    wanted = None if request.ids is None else set(request.ids)
+    chosen = [letter for letter in found if wanted is None or letter.id in wanted]
+    with service.declarations.lock:  # two who ask at once must not replay a letter twice
+        result = replay(service.state, stream, chosen)
+    return models.ReplayAnswer(
+        replayed=result.replayed, already=result.already, still_bad=result.still_bad
+    )
 
 
 @router.get("/{name}/{id}")
 def get_dead_letter(name: str, id: str, service: TheService) -> models.DeadLetter:
-    return _view(_find(service, name, id))
+    return _view(_find(service, name, id), replayed_before(service.state, name))
 
 
 @router.get(
@@ -63,7 +87,7 @@ def _find(service: TheService, name: str, id: str) -> Letter:
     raise fail(Code.UNKNOWN_OBJECT, f"`{name}` has no dead letter `{id}`")
 
 
-def _view(letter: Letter) -> models.DeadLetter:
+def _view(letter: Letter, replayed: Collection[str]) -> models.DeadLetter:
     found = letter.found
     return models.DeadLetter(
         id=letter.id,
@@ -72,4 +96,5 @@ def _view(letter: Letter) -> models.DeadLetter:
         payload=found.get("payload"),
         payload_base64=found.get("payload_base64"),
         position=letter.position,
+        replayed=letter.id in replayed,
     )
