@@ -12,7 +12,7 @@ from pathlib import Path
 
 from narrows.catalog.objects import Source
 from narrows.connectors.base import SourceDeclaration, find_connector
-from narrows.demand import NOTHING
+from narrows.demand import ALL, NOTHING, fields
 from narrows.errors import Code, fail
 from narrows.files.small import disk_errors, read_small, write_small
 from narrows.formats.base import find_format
@@ -21,6 +21,7 @@ from narrows.plugins.declared import Container
 from narrows.projection.columns import DecodeProjection
 from narrows.service.letters import Letter, payload_of
 from narrows.state.folder import StateFolder
+from narrows.worker.event_time import EventTime, with_event_time
 
 _MAGIC = "narrows-replayed-1"
 
@@ -56,15 +57,19 @@ def replay(state: StateFolder, stream: Source, letters: Sequence[Letter]) -> Rep
 
 
 def problem_with(stream: Source, payload: bytes) -> str | None:
-    """Why a payload cannot be read as the stream is declared now. No column is looked at: what is
-    bad is so whoever reads it."""
+    """Why a payload cannot be read as the stream is declared now. No column is looked at but the
+    event time: what is bad is so whoever reads it."""
     form = find_format(stream.format)
     if isinstance(form.framing, Container):
         return f"{stream.format} has no payloads of their own"
     decoder = form.decoder(dict(stream.options))
     if isinstance(decoder, ReadsHeader) and decoder.has_header:
         return "it was read by the header of its file"
-    decoded = decoder.decode_with_projection([payload], DecodeProjection(stream.schema, NOTHING))
+    column = stream.eventtime
+    demand = NOTHING if column is None else fields({column: ALL})
+    decoded = decoder.decode_with_projection([payload], DecodeProjection(stream.schema, demand))
+    if column is not None:
+        decoded = with_event_time(decoded, EventTime(column, 0, stream.eventtime_unit))
     return decoded.bad[0].reason if decoded.bad else None
 
 

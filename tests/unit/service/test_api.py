@@ -276,21 +276,25 @@ def test_the_dashboard_shows_metrics_that_there_are(running: Asking) -> None:
 def test_letters_that_are_good_now_are_put_back_once(api: Asking, tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.mkdir()
-    api.sql(f"CREATE STREAM r (a BIGINT) WITH (connector = 'file', path = '{source}')")
+    api.sql(
+        "CREATE STREAM r (a BIGINT, at BIGINT)"
+        f" WITH (connector = 'file', path = '{source}', eventtime = 'at')"
+    )
     folder = api.service.state.dead_letters("r")
     folder.mkdir(parents=True)
     letters = [
-        {"source": "r", "reason": "was bad", "payload": '{"a": 1}', "file": "x", "line": 1},
+        {"source": "r", "reason": "was bad", "payload": '{"at": 1}', "file": "x", "line": 1},
         {"source": "r", "reason": "no JSON", "payload": "{", "file": "x", "line": 2},
+        {"source": "r", "reason": "no time", "payload": "{}", "file": "x", "line": 3},
         {"source": "r", "reason": "the file is gone", "file": "y"},
     ]
     (folder / "x.ndjson").write_text("".join(json.dumps(letter) + "\n" for letter in letters))
-    good, bad, lost = (each["id"] for each in api.get("/dead-letters/r").json()["items"])
+    good, bad, timeless, lost = (each["id"] for each in api.get("/dead-letters/r").json()["items"])
     first = api.post("/dead-letters/r/replay", {}).json()
-    assert (first["replayed"], set(first["still_bad"])) == ([good], {bad, lost})
+    assert (first["replayed"], set(first["still_bad"])) == ([good], {bad, timeless, lost})
     again = api.post("/dead-letters/r/replay", {"ids": [good]}).json()
     assert again == {"replayed": [], "already": [good], "still_bad": {}}
-    assert [file.read_text() for file in source.iterdir()] == ['{"a": 1}\n']
+    assert [file.read_text() for file in source.iterdir()] == ['{"at": 1}\n']
     shown = api.get("/dead-letters/r").json()["items"]
-    assert [each["replayed"] for each in shown] == [True, False, False]
+    assert [each["replayed"] for each in shown] == [True, False, False, False]
     assert api.post("/dead-letters/t/replay", {}).status == 404, "a table reads everything anyway"
