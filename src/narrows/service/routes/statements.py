@@ -19,10 +19,14 @@ def statements(request: models.StatementsRequest, service: TheService) -> models
     return models.StatementsAnswer(answers=[answer_view(*each) for each in done])
 
 
-@router.get("/export", response_class=PlainTextResponse)
-def export(service: TheService) -> PlainTextResponse:
+class SqlText(PlainTextResponse):
+    media_type = "application/sql"
+
+
+@router.get("/export", response_class=SqlText)
+def export(service: TheService) -> SqlText:
     """The whole catalog as statements."""
-    return PlainTextResponse(service.store.text(), media_type="application/sql")
+    return SqlText(service.store.text())
 
 
 @router.post("/import")

@@ -232,7 +232,9 @@ class PipelineQuery:
             for feed in feeds:
                 feed.take_all(ends=pace.closes and self._knows_its_end)
         else:
-            writer = writer.trigger(processingTime=every)
+            # Spark knows fewer words for units than we do.
+            milliseconds = parse_duration(every) or 0
+            writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
         closes_later = pace.closes and not self._knows_its_end
         with query_settings(self.context.spark, self.plan.physical, closes_later=closes_later):
             query = writer.start()
