@@ -23,6 +23,7 @@ class FakePipeline:
     name: str
     status: str = "running"
     error: str | None = None
+    problem: str | None = None
     started: float = 0.0
     ended: float | None = None
     late_rows: int = 3

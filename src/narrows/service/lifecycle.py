@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("narrows.service")
 _STARTS = 8
 """Pipelines that are started at the same time, when the service starts."""
+_LOOK_SECONDS = 0.1
 
 
 class Lifecycle:
@@ -67,7 +68,7 @@ class Lifecycle:
 
     def _restore_one(self, name: str) -> None:
         """Tries by the same policy by which the session restarts it later."""
-        from narrows.spark.streaming.failures import Attempts
+        from narrows.spark.streaming.failures import Attempts, Verdict
 
         attempts = Attempts(self._restart)
         try:
@@ -80,10 +81,11 @@ class Lifecycle:
                 except NarrowsError as error:
                     self._problems[name] = error
                     LOG.error("pipeline %s: %s", name, error.problems[0].message)
-                    pause = attempts.pause_after(error)
-                    if pause is None or self.closing.wait(pause):
+                    while (verdict := attempts.after(error)) is Verdict.WAIT:
+                        if self.closing.wait(_LOOK_SECONDS):
+                            return
+                    if verdict is Verdict.GIVE_UP:
                         return
-                    attempts.begin()
         finally:
             self._starting[name] -= 1
 

@@ -164,7 +164,7 @@ def _pipeline(service: Service, pipeline: Pipeline, run: PipelineRun | None) -> 
         actual = "failed"
     else:
         actual = "stopped" if run is None else run.status
-    error = None if run is None else run.error
+    error = None if run is None else run.error or run.problem
     return {
         "name": pipeline.name,
         "sinks": list(pipeline.sinks),
