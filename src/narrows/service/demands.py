@@ -14,6 +14,7 @@ from narrows.demand import (
     Items,
     Keys,
     count_demanded_leaves,
+    of_columns,
     union_all,
 )
 from narrows.demand_text import row_parts
@@ -72,14 +73,20 @@ def reads_of(plan: Plan, needed_by: str) -> list[ReadInfo]:
 
 
 def read_info(source: Source, decoded: Demand, needed: Demands) -> ReadInfo:
-    schema = source.schema
+    schema, metadata = source.schema, source.metadata
     return ReadInfo(
         source=source.name,
-        columns=row_parts(decoded, schema),
-        leaves_decoded=count_demanded_leaves(schema, decoded),
+        columns=row_parts(of_columns(decoded, schema), schema),
+        metadata=row_parts(of_columns(decoded, metadata), metadata),
+        leaves_decoded=leaves_decoded(source, decoded),
         leaves=count_leaves(schema),
         tree=tree(schema, decoded, needed),
     )
+
+
+def leaves_decoded(source: Source, demand: Demand) -> int:
+    """How many leaves of the payload are decoded: metadata is made of other things."""
+    return count_demanded_leaves(source.schema, of_columns(demand, source.schema))
 
 
 def union_of(demands: Demands, names: set[str]) -> Demand:

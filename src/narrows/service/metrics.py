@@ -16,9 +16,9 @@ from pathlib import Path
 
 from narrows import __version__
 from narrows.catalog.objects import Pipeline, Source
-from narrows.demand import count_demanded_leaves
 from narrows.schema import count_leaves
 from narrows.service.core import Service
+from narrows.service.demands import leaves_decoded
 from narrows.service.views import counts_view, pipeline_view, shared_of
 from narrows.sql.scope import Name
 from narrows.sql.statements import ObjectKind
@@ -105,8 +105,8 @@ def _pipeline(out: Exposition, service: Service, pipeline: Pipeline) -> None:
             connector=connector,
         )
     for stream, demand in service.declarations.demands.of(pipeline).items():
-        schema = service.catalog.find_source(Name(stream, None)).schema
-        decoded, leaves = count_demanded_leaves(schema, demand), count_leaves(schema)
+        source = service.catalog.find_source(Name(stream, None))
+        decoded, leaves = leaves_decoded(source, demand), count_leaves(source.schema)
         labels = {"pipeline": name, "stream": stream}
         out.add("narrows_leaves_decoded", "gauge", "leaves it needs", decoded, **labels)
         out.add("narrows_leaves", "gauge", "leaves of the schema", leaves, **labels)
@@ -146,7 +146,7 @@ def _durations(out: Exposition, service: Service, pipeline: str) -> None:
 
 def _shared(out: Exposition, service: Service, source: Source) -> None:
     info, labels = shared_of(service, source), {"stream": source.name}
-    width = count_demanded_leaves(source.schema, info.demand)
+    width = leaves_decoded(source, info.demand)
     version, users = info.version, len(info.consumers)
     out.add("narrows_shared_union_leaves", "gauge", "leaves decoded for all", width, **labels)
     out.add("narrows_shared_union_version", "gauge", "grows with each change", version, **labels)

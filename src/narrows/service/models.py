@@ -130,6 +130,8 @@ class ReadInfo(Model):
     source: str
     columns: list[str]
     """As EXPLAIN writes them: `b{c}`, `items[0]`."""
+    metadata: list[str]
+    """Columns that are made of where a payload was found: `_file`, `_offset`."""
     leaves_decoded: int
     leaves: int
     tree: list[TreeNode]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows.catalog.describe import ResultTable
 from narrows.catalog.objects import Pipeline, Sink, Source
-from narrows.demand import count_demanded_leaves
+from narrows.demand import of_columns
 from narrows.demand_text import row_parts
 from narrows.explain.json import explain_dict
 from narrows.explain.plan import Plan
@@ -20,7 +20,7 @@ from narrows.schema import count_leaves
 from narrows.secrets import Secret
 from narrows.service import models
 from narrows.service.core import Service
-from narrows.service.demands import read_info, reads_of, tree, union_of
+from narrows.service.demands import leaves_decoded, read_info, reads_of, tree, union_of
 from narrows.service.queries import Rows
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.sql.statements import ExplainMode, ObjectKind, Statement
@@ -96,7 +96,7 @@ def source_details(service: Service, source: Source) -> models.SourceDetails:
         decoded = union_of(needed, service.pipelines.running())
     return models.SourceDetails(
         **_source(service, source),
-        leaves_decoded=count_demanded_leaves(source.schema, decoded),
+        leaves_decoded=leaves_decoded(source, decoded),
         tree=tree(source.schema, decoded, needed),
     )
 
@@ -220,14 +220,14 @@ def _shared(info: SharedStreamInfo) -> dict[str, Any]:
     return {
         "name": info.source.name,
         "version": info.version,
-        "leaves_decoded": count_demanded_leaves(schema, info.demand),
+        "leaves_decoded": leaves_decoded(info.source, info.demand),
         "leaves": count_leaves(schema),
         "columns": info.decoding_columns,
         "consumers": [
             models.ConsumerInfo(
                 pipeline=consumer.name,
-                columns=row_parts(consumer.demand, schema),
-                leaves=count_demanded_leaves(schema, consumer.demand),
+                columns=row_parts(of_columns(consumer.demand, schema), schema),
+                leaves=leaves_decoded(info.source, consumer.demand),
                 lag=consumer.lag,
             )
             for consumer in info.consumers

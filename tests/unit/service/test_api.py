@@ -77,6 +77,15 @@ def test_explain_says_what_is_decoded_down_to_the_leaves(api: Asking) -> None:
     assert found["execution"] is None
 
 
+def test_metadata_columns_are_no_leaves(api: Asking) -> None:
+    for query in ("SELECT a, _file FROM s", "SELECT _file FROM s"):
+        (read,) = api.post("/explain", {"sql": query}).json()["reads"]
+        assert (read["metadata"], read["leaves_decoded"]) == (["_file"], int("a," in query))
+    api.sql("CREATE PIPELINE named INTO k AS SELECT a, _file FROM s")
+    assert api.get("/streams/s").json()["tree"][0]["needed_by"] == ["p", "named"]
+    assert 'narrows_leaves_decoded{pipeline="named",stream="s"} 1' in api.get("/metrics").text
+
+
 def test_explaining_a_pipeline_does_not_create_it(api: Asking) -> None:
     sql = (
         "CREATE SINK new WITH (connector = 'memory'); CREATE PIPELINE q INTO new AS SELECT a FROM s"
