@@ -19,6 +19,11 @@ class FakeAttempts:
 
 
 @dataclass
+class FakeQuery:
+    recentProgress: tuple[Any, ...] = ()  # noqa: N815
+
+
+@dataclass
 class FakePipeline:
     name: str
     status: str = "running"
@@ -28,6 +33,7 @@ class FakePipeline:
     ended: float | None = None
     late_rows: int = 3
     attempts: FakeAttempts = field(default_factory=FakeAttempts)
+    query: FakeQuery = field(default_factory=FakeQuery)
 
     def counts(self) -> dict[str, ReadCounts]:
         return {"s": ReadCounts(10, 1000, 1, 2, 9, 8, 300)}

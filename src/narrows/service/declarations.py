@@ -76,7 +76,8 @@ class Declarations:
                 return
             before = self.catalog.snapshot()
             self.catalog.execute_statement(statement)
-            self.demands.clear()
+            if not isinstance(statement, CreatePipeline):  # others are planned as before
+                self.demands.clear()
             try:
                 if isinstance(statement, Drop) and existing:
                     self._forget_folders(statement.kind, statement.name)
