@@ -124,7 +124,7 @@ def check_declaration(statement: Statement, allowed: Sequence[Path]) -> None:
         spec = specs.get(name)
         secret = is_secret(name) if spec is None else spec.is_secret
         value = option.value
-        if secret and isinstance(value, str) and not REFERENCE.fullmatch(value):
+        if secret and not (isinstance(value, str) and REFERENCE.fullmatch(value)):
             raise fail(
                 Code.INVALID_OPTION,
                 f"`{name}` would be kept in a file",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -60,8 +61,10 @@ class _Server(uvicorn.Server):
         self._service = service
 
     def handle_exit(self, sig: int, frame: object) -> None:
+        """To be told to end is no failure: the exit code is 0. A second Ctrl-C does not wait."""
         self._service.closing.set()
-        super().handle_exit(sig, frame)  # type: ignore[arg-type]
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
 
 # --- logs -----------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def sink_view(service: Service, sink: Sink) -> models.SinkInfo:
     )
 
 
-def _options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+def _options(options: Mapping[str, OptionValue]) -> dict[str, models.OptionValue]:
     """Without passwords, should there be one."""
     return {k: str(v) if isinstance(v, Secret) else v for k, v in options.items()}
 

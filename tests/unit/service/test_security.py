@@ -48,6 +48,7 @@ def test_passwords_are_references(tmp_path: Path) -> None:
         assert answer.status == 400
         assert "hunter2" not in answer.text
         assert "${NAME}" in answer.json()["problems"][0]["hint"]
+        assert api.sql(sql.replace("'hunter2'", "12345")).status == 400
         assert "hunter2" not in api.get("/export").text
 
 
