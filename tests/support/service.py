@@ -87,7 +87,8 @@ def served(
 ) -> Iterator[Asking]:
     """A service that runs in this process."""
     service = Service(StateFolder(state), open_session, allowed=allowed)
-    app = create_app(service, files=files, token=token)
+    service.open(files)
+    app = create_app(service, token=token)
     config = uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, name="test-server")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -41,14 +41,11 @@ _ROUTERS = (
 )
 
 
-def create_app(
-    service: Service, *, files: Sequence[Path] = (), token: str | None = None
-) -> FastAPI:
-    """The application; the service opens and closes with it."""
+def create_app(service: Service, *, token: str | None = None) -> FastAPI:
+    """The application of a service that is open, and closes with it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(service.open, files)
         try:
             yield
         finally:

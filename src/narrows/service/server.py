@@ -34,11 +34,13 @@ def serve(
     port: int,
     token: str | None,
     log_format: LogFormat,
-) -> bool:
-    """Serves until it is told to end; false if it could not begin."""
+) -> None:
+    """Serves until it is told to end. What is wrong with the state folder or the files is raised
+    before anybody is listened to."""
     check_listening(host, token)
     set_up_logging(log_format)
-    app = create_app(service, files=files, token=token)
+    service.open(files)
+    app = create_app(service, token=token)
     config = uvicorn.Config(
         app,
         host=host,
@@ -48,9 +50,7 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=_GOODBYE,
     )
-    server = _Server(config, service)
-    server.run()
-    return server.started
+    _Server(config, service).run()
 
 
 class _Server(uvicorn.Server):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,3 +95,10 @@ def test_the_command_line_asks(api: Asking, monkeypatch: pytest.MonkeyPatch) -> 
 def test_serving_elsewhere_without_a_token_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["serve", "--host", "0.0.0.0", "--state", str(tmp_path)])
     assert (result.exit_code, "NARROWS_TOKEN" in result.stderr) == (1, True)
+
+
+def test_a_second_service_is_refused_in_one_line(api: Asking, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "narrows", "serve", "--port", "0", "--state", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error[state_in_use]: process")
