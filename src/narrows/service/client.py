@@ -68,6 +68,11 @@ class Client:
         with self._open("GET", "/export") as answer:
             return answer.read().decode("utf-8")
 
+    def metrics(self) -> str:
+        """What Prometheus reads."""
+        with self._open("GET", "/metrics") as answer:
+            return answer.read().decode("utf-8")
+
     # --- pipelines --------------------------------------------------------------------------------
 
     def status(self) -> dict[str, dict[str, Any]]:

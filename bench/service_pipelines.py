@@ -1,0 +1,105 @@
+"""What the hundredth pipeline of a service costs: on one shared stream, while rows come in.
+
+    python bench/service_pipelines.py [PIPELINES]
+
+Starts a service, declares a shared stream of 100 columns, and starts so many pipelines on it, one
+after the other, by HTTP. Prints how long a start takes, how long until a pipeline's first row, what
+status and stop take in the end, and memory and threads before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.service_process import PATIENCE, ServiceProcess
+
+COLUMNS = 100
+
+
+def main() -> None:
+    pipelines = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    with tempfile.TemporaryDirectory(prefix="narrows-bench-") as place:
+        folder = Path(place)
+        (folder / "in").mkdir()
+        over = threading.Event()
+        threading.Thread(target=_write, args=(folder / "in", over), daemon=True).start()
+        try:
+            with ServiceProcess(folder) as service:
+                _measure(service, pipelines)
+        finally:
+            over.set()
+
+
+def _measure(service: ServiceProcess, pipelines: int) -> None:
+    client, folder = service.client, service.folder
+    columns = ", ".join(f"c{n} BIGINT" for n in range(COLUMNS))
+    client.execute(
+        f"CREATE STREAM s ({columns})"
+        f" WITH (connector = 'file', path = '{folder}/in', shared = true)"
+    )
+    starts, firsts = [], []
+    for number in range(pipelines):
+        name, column = f"p{number}", f"c{number % COLUMNS}"
+        client.execute(
+            f"CREATE SINK k{number} WITH (connector = 'memory');"
+            f"CREATE PIPELINE {name} INTO k{number} AS SELECT {column}, {column} + 1 AS x FROM s"
+        )
+        began = time.perf_counter()
+        client.start(name)
+        starts.append(time.perf_counter() - began)
+        deadline = time.monotonic() + PATIENCE
+        while not client.rows(f"k{number}", limit=1):
+            assert time.monotonic() < deadline, service.log()
+            time.sleep(0.02)
+        firsts.append(time.perf_counter() - began)
+        if number in (0, 9, pipelines - 1):
+            threads, memory = _process(client.metrics())
+            print(f"{number + 1} pipelines: {threads} threads, {memory}", flush=True)
+    _print("start", starts[1:])
+    _print("first row after start was asked for", firsts[1:])
+    _print("status of all", [_timed(client.status) for _ in range(5)])
+    _print("status of one", [_timed(lambda: client.pipeline("p1")) for _ in range(5)])
+    _print("stop", [_timed(lambda n=n: client.stop(f"p{n}")) for n in range(1, 11)])  # type: ignore[misc]
+
+
+def _timed(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def _print(what: str, seconds: list[float]) -> None:
+    last = statistics.median(seconds[-10:])
+    print(f"{what}: median of the last ten {last:.2f} s, longest {max(seconds):.2f} s", flush=True)
+
+
+def _process(metrics: str) -> tuple[str, str]:
+    threads = re.search(r"^narrows_threads (\d+)", metrics, re.MULTILINE)
+    sizes = re.findall(r'^narrows_resident_memory_bytes{process="(\w+)"} (\d+)', metrics, re.M)
+    assert threads is not None
+    return threads[1], ", ".join(f"{name} {int(size) / 1e6:.0f} MB" for name, size in sizes)
+
+
+def _write(folder: Path, over: threading.Event) -> None:
+    """A small file every half second."""
+    number = 0
+    while not over.wait(0.5):
+        number += 1
+        row = json.dumps({f"c{n}": number for n in range(COLUMNS)})
+        hidden = folder / f".{number}.writing"
+        hidden.write_text(f"{row}\n" * 10, "utf-8")
+        hidden.rename(folder / f"{number:06d}.json")
+
+
+if __name__ == "__main__":
+    main()
