@@ -121,8 +121,8 @@ def check_declaration(statement: Statement, allowed: Sequence[Path]) -> None:
         return
     specs = _specs_of(statement)
     for name, option in statement.options.items():
-        spec = specs.get(name)
-        secret = is_secret(name) if spec is None else spec.is_secret
+        spec = next((spec for spec in specs if spec.covers(name)), None)
+        secret = is_secret(name) or (spec is not None and spec.is_secret)
         value = option.value
         if secret and not (isinstance(value, str) and REFERENCE.fullmatch(value)):
             raise fail(
@@ -140,17 +140,17 @@ def check_declaration(statement: Statement, allowed: Sequence[Path]) -> None:
             )
 
 
-def _specs_of(statement: CreateSource | CreateSink) -> dict[str, OptionSpec]:
+def _specs_of(statement: CreateSource | CreateSink) -> list[OptionSpec]:
     def named(option: str) -> str:
         return str(statement.options[option].value) if option in statement.options else ""
 
     connector, form = CONNECTORS.get(named("connector")), FORMATS.get(named("format"))
-    found: dict[str, OptionSpec] = {}
+    found: list[OptionSpec] = []
     for declared in (connector, form):
         if declared is not None:
             sink = isinstance(statement, CreateSink)
             options = declared.sink_options if sink else declared.source_options
-            found.update({spec.name: spec for spec in options or ()})
+            found.extend(options or ())
     return found
 
 

@@ -123,7 +123,7 @@ def sink_view(service: Service, sink: Sink) -> models.SinkInfo:
         format=sink.format,
         options=_options(sink.options),
         pipelines=[user.name for user in service.catalog.users_of(sink)],
-        guarantee=CONNECTORS.find(sink.connector).guarantee,
+        guarantee=CONNECTORS.find(sink.connector).promises(sink.options),
         sql=service.store.statement(ObjectKind.SINK, sink.name),
     )
 
