@@ -11,6 +11,7 @@ from narrows.catalog.describe import ResultTable
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError
 from narrows.plugins.options import parse_duration
+from narrows.plugins.registry import CONNECTORS
 from narrows.schema import (
     BIGINT,
     BINARY,
@@ -362,10 +363,13 @@ def _problems(options: str, kind: str = "STREAM s (a INT, ts TIMESTAMP)") -> lis
     return [f"{p.code}: {p.hint}" for p in raised.value.problems]
 
 
+READ = [connector.name for connector in CONNECTORS.usable(sink=False)]
+
+
 @pytest.mark.parametrize(
     ("options", "problems"),
     [
-        ("path = 'p'", ["unknown_connector: add `connector = '...'`, one of file"]),
+        ("path = 'p'", [f"unknown_connector: add `connector = '...'`, one of {', '.join(READ)}"]),
         ("connector = 'flie', path = 'p'", ["unknown_connector: did you mean `file`?"]),
         ("connector = 'file', pth = 'p'", None),
         (
