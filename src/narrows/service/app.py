@@ -9,18 +9,20 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import FileResponse
-from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
 from narrows import __version__
 from narrows.service import problems
 from narrows.service.core import Service
+from narrows.service.history import History
 from narrows.service.models import ProblemDocument
+from narrows.service.page_files import PageFiles, start_page
 from narrows.service.routes import (
     dead_letters,
     events,
     explain,
     health,
+    history,
     metrics,
     pipelines,
     queries,
@@ -33,11 +35,10 @@ from narrows.service.routes import (
 from narrows.service.routes.common import PROBLEMS
 from narrows.service.security import Guard
 
-PAGE = Path(__file__).parent / "page"
 _ROUTERS = (
     *(health.router, statements.router, explain.router, sources.streams, sources.tables),
     *(sinks.router, events.router, pipelines.router, shared.router, dead_letters.router),
-    *(queries.router, test_rows.router, metrics.router),
+    *(queries.router, test_rows.router, metrics.router, history.router),
 )
 
 
@@ -46,6 +47,7 @@ def create_app(service: Service, *, token: str | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.history.watch()
         try:
             yield
         finally:
@@ -60,15 +62,16 @@ def create_app(service: Service, *, token: str | None = None) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
+    app.state.history = History(service)
     problems.install(app)
     for router in _ROUTERS:
         app.include_router(router)
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
-        return FileResponse(PAGE / "index.html")
+        return start_page()
 
-    app.mount("/page", StaticFiles(directory=PAGE), name="page")
+    app.mount("/page", PageFiles(), name="page")
     app.add_middleware(Guard, token=token)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app

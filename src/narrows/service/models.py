@@ -192,14 +192,14 @@ class SourceInfo(Model):
     options: dict[str, OptionValue]
     columns: list[ColumnInfo]
     leaves: int
+    leaves_decoded: int
+    """By what runs now: each leaf once, whoever needs it."""
     pipelines: list[str]
     """Those that read it."""
     sql: str | None
 
 
 class SourceDetails(SourceInfo):
-    leaves_decoded: int
-    """By what runs now: each leaf once, whoever needs it."""
     tree: list[TreeNode]
 
 
@@ -215,19 +215,6 @@ class SinkInfo(Model):
 
 Desired = Literal["running", "stopped"]
 Actual = Literal["starting", "running", "stopped", "failed", "done"]
-
-
-class PipelineInfo(Model):
-    name: str
-    sinks: list[str]
-    sources: list[str]
-    query: str
-    desired: Desired
-    actual: Actual
-    error: str | None
-    restarts: int
-    seconds: float | None
-    """Since it was started, or that it ran."""
 
 
 class Counts(Model):
@@ -256,7 +243,24 @@ class PipelineStats(Model):
     lag: dict[str, dict[str, int]]
     shared: dict[str, SharedRead]
     late: int
+    batch_seconds: float | None
+    """How long the last micro-batch took; of pipelines that have a query of their own."""
     last_failure: str | None
+
+
+class PipelineInfo(Model):
+    name: str
+    sinks: list[str]
+    sources: list[str]
+    query: str
+    desired: Desired
+    actual: Actual
+    error: str | None
+    restarts: int
+    seconds: float | None
+    """Since it was started, or that it ran."""
+    stats: PipelineStats | None = None
+    """Where they were asked for, and it has been started since the service was."""
 
 
 class PipelineDetails(PipelineInfo):
@@ -264,7 +268,23 @@ class PipelineDetails(PipelineInfo):
     reads: list[ReadInfo]
     notices: list[NoticeInfo]
     execution: ExecutionInfo | None
-    stats: PipelineStats | None
+
+
+class Sample(Model):
+    """What had been counted at a time: of a pipeline, or of a stream by all who read it."""
+
+    time: float
+    """Seconds since 1970."""
+    payloads: int
+    rows: int
+    bytes_in: int
+    bytes_saved: int
+    bad: int
+    lag: dict[str, int]
+    """Of a pipeline, by unit: `bytes`, `units`, `entries`."""
+    batch_seconds: float | None
+    leaves_decoded: int | None
+    """Of a stream."""
 
 
 class ConsumerInfo(Model):

@@ -45,6 +45,8 @@ class BatchTimes:
     def __init__(self, runs: Callable[[], Iterable[PipelineRun]]) -> None:
         self._runs = runs
         self.by_pipeline: dict[str, Histogram] = {}
+        self.last: dict[str, float] = {}
+        """How long the last one took, in seconds."""
         self._seen: dict[str, tuple[str, int]] = {}
 
     def watch(self, until: threading.Event) -> None:
@@ -67,3 +69,4 @@ class BatchTimes:
                     continue
                 self._seen[run.name] = this
                 times.add(report.batchDuration / 1000)
+                self.last[run.name] = report.batchDuration / 1000

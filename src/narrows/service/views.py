@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows.catalog.describe import ResultTable
 from narrows.catalog.objects import Pipeline, Sink, Source
-from narrows.demand import of_columns
+from narrows.demand import Demand, of_columns
 from narrows.demand_text import row_parts
 from narrows.explain.json import explain_dict
 from narrows.explain.plan import Plan
@@ -90,15 +90,15 @@ def source_view(service: Service, source: Source) -> models.SourceInfo:
 
 def source_details(service: Service, source: Source) -> models.SourceDetails:
     needed = service.declarations.demands.on(source)
+    shown = tree(source.schema, decoded_now(service, source), needed)
+    return models.SourceDetails(**_source(service, source), tree=shown)
+
+
+def decoded_now(service: Service, source: Source) -> Demand:
+    """What is decoded of a source now, by all who read it."""
     if source.shared:
-        decoded = shared_of(service, source).demand
-    else:
-        decoded = union_of(needed, service.pipelines.running())
-    return models.SourceDetails(
-        **_source(service, source),
-        leaves_decoded=leaves_decoded(source, decoded),
-        tree=tree(source.schema, decoded, needed),
-    )
+        return shared_of(service, source).demand
+    return union_of(service.declarations.demands.on(source), service.pipelines.running())
 
 
 def _source(service: Service, source: Source) -> dict[str, Any]:
@@ -111,6 +111,7 @@ def _source(service: Service, source: Source) -> dict[str, Any]:
         "options": _options(source.options),
         "columns": [models.ColumnInfo(name=f.name, type=f.type.sql()) for f in source.schema],
         "leaves": count_leaves(source.schema),
+        "leaves_decoded": leaves_decoded(source, decoded_now(service, source)),
         "pipelines": [user.name for user in service.catalog.users_of(source)],
         "sql": service.store.statement(source.kind, source.name),
     }
@@ -136,10 +137,12 @@ def _options(options: Mapping[str, OptionValue]) -> dict[str, models.OptionValue
 # --- pipelines ------------------------------------------------------------------------------------
 
 
-def pipeline_view(service: Service, pipeline: Pipeline) -> models.PipelineInfo:
-    return models.PipelineInfo(
-        **_pipeline(service, pipeline, service.pipelines.run_of(pipeline.name))
-    )
+def pipeline_view(
+    service: Service, pipeline: Pipeline, *, stats: bool = False
+) -> models.PipelineInfo:
+    run = service.pipelines.run_of(pipeline.name)
+    counted = stats_view(service, run) if stats and run is not None else None
+    return models.PipelineInfo(**_pipeline(service, pipeline, run), stats=counted)
 
 
 def pipeline_details(service: Service, pipeline: Pipeline) -> models.PipelineDetails:
@@ -151,7 +154,7 @@ def pipeline_details(service: Service, pipeline: Pipeline) -> models.PipelineDet
         reads=reads_of(plan, pipeline.name),
         notices=_notices(plan),
         execution=_execution(plan),
-        stats=None if run is None else stats_view(run),
+        stats=None if run is None else stats_view(service, run),
     )
 
 
@@ -178,7 +181,7 @@ def _pipeline(service: Service, pipeline: Pipeline, run: PipelineRun | None) -> 
     }
 
 
-def stats_view(run: PipelineRun) -> models.PipelineStats:
+def stats_view(service: Service, run: PipelineRun) -> models.PipelineStats:
     wanted = models.SharedRead.model_fields
     return models.PipelineStats(
         read={source: counts_view(vars(counts)) for source, counts in run.counts().items()},
@@ -188,6 +191,7 @@ def stats_view(run: PipelineRun) -> models.PipelineStats:
             for name, found in run.shared().items()
         },
         late=run.late_rows,
+        batch_seconds=service.batch_times.last.get(run.name),
         last_failure=run.attempts.last_failure,
     )
 

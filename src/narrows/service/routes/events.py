@@ -19,7 +19,7 @@ from narrows.catalog.objects import Pipeline
 from narrows.service.core import Service
 from narrows.service.live_rows import LiveRows
 from narrows.service.routes.common import TheService, named
-from narrows.service.views import pipeline_view, stats_view
+from narrows.service.views import pipeline_view
 from narrows.sql.statements import ObjectKind
 
 router = APIRouter(prefix="/pipelines", tags=["pipelines"])
@@ -44,10 +44,8 @@ def pipeline_events(
         pipeline = service.catalog.of_kind(ObjectKind.PIPELINE).get(key.casefold())
         if not isinstance(pipeline, Pipeline):
             return [("dropped", {"name": key})]
-        run = service.pipelines.run_of(key)
-        view = pipeline_view(service, pipeline).model_dump(mode="json")
-        stats = None if run is None else stats_view(run).model_dump(mode="json")
-        return [("progress", {**view, "stats": stats})]
+        view = pipeline_view(service, pipeline, stats=True)
+        return [("progress", view.model_dump(mode="json"))]
 
     return _stream(service, look, every, count)
 

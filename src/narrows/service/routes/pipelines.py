@@ -29,10 +29,11 @@ router = APIRouter(prefix="/pipelines", tags=["pipelines"])
 
 @router.get("")
 def list_pipelines(
-    service: TheService, offset: Offset = 0, limit: PageSize = 100
+    service: TheService, offset: Offset = 0, limit: PageSize = 100, stats: bool = False
 ) -> models.Page[models.PipelineInfo]:
+    """With `stats`, what each has counted, too."""
     found: list[Pipeline] = objects(service, ObjectKind.PIPELINE)
-    view = page(found, offset, limit, lambda pipeline: pipeline_view(service, pipeline))
+    view = page(found, offset, limit, lambda each: pipeline_view(service, each, stats=stats))
     return models.Page[models.PipelineInfo](**view)
 
 
@@ -101,7 +102,7 @@ def explain_pipeline(
 def pipeline_stats(name: str, service: TheService) -> models.PipelineStats | None:
     """What was counted; nothing if it has not been started since the service was."""
     run = service.pipelines.run_of(_pipeline(name, service).name)
-    return None if run is None else stats_view(run)
+    return None if run is None else stats_view(service, run)
 
 
 def _pipeline(name: str, service: TheService) -> Pipeline:
