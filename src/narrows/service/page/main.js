@@ -76,7 +76,7 @@ theme.onclick = () => {
 const SPARK = { up: "Spark is up", starting: "Spark starts", failed: "no Spark", closed: "Spark has ended" };
 
 function showService(kind, text, title = "") {
-  show(document.getElementById("service"), h("span", { class: "state", "data-state": kind, title }, h("i", { "aria-hidden": "true" }), text));
+  show(document.getElementById("service"), h("span", { class: "state", "data-state": kind, title }, h("i", { "aria-hidden": "true" }), h("span", { class: "words" }, text)));
 }
 
 async function lookAtService() {
