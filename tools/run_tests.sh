@@ -5,6 +5,15 @@
 #
 #     tools/run_tests.sh .venv/bin/python
 cd "$(dirname "$0")/.." || exit 1
+# The page is tested in a real browser; where there is none, those tests are skipped, and we say so.
+no_browser=
+if ! { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null; then
+    no_browser="THE PAGE WAS NOT TESTED: there is no chromium"
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        { apt-get install -qq -y chromium || { apt-get update -qq && apt-get install -qq -y chromium; }; } \
+            >/dev/null 2>&1 && no_browser=
+    fi
+fi
 said=$(mktemp)
 kernel_said=$(mktemp)
 # Ctrl-C does not reach what runs in the background.
@@ -21,4 +30,5 @@ status=$?
 wait $kernel
 kernel_status=$?
 cat "$said" "$kernel_said"
+[ -z "$no_browser" ] || echo "$no_browser"
 [ $spark -eq 0 ] && [ $status -eq 0 ] && [ $kernel_status -eq 0 ]

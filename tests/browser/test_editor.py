@@ -115,7 +115,7 @@ def test_a_query_without_spark_says_why(page: Page, editor: Locator) -> None:
     write(page, "SELECT vin FROM vehicles")
     editor.press("Control+Enter")
     expect(page.locator(".results [role=alert]")).to_contain_text("there is no Spark in this test")
-    page.get_by_label("Make a pipeline").click()
+    page.get_by_label("Create pipeline of").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("traffic")
     dialog.get_by_label("Writes into").select_option("alerts")

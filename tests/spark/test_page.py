@@ -53,7 +53,7 @@ def make_pipeline(page: Page, name: str, query: str) -> None:
     """Of a query in the editor, with a new sink, started."""
     page.goto(f"{page.url.partition('#')[0]}#/editor")
     write(page, query)
-    page.get_by_label("Make a pipeline").click()
+    page.get_by_label("Create pipeline of").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill(name)
     dialog.get_by_label("Writes into").select_option(label="a new one in memory, to look at")

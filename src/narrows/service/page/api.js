@@ -98,8 +98,8 @@ export async function poll(look, milliseconds, signal, failed) {
   }
 }
 
-// Server-sent events. Not `EventSource`: it cannot send a token.
-export async function events(path, signal, taken, failed) {
+// Server-sent events, asked for again where they end. Not `EventSource`: it cannot send a token.
+export async function events(path, signal, taken, failed, begun = () => {}) {
   for (let tries = 0; !signal.aborted; tries += 1) {
     await visible();
     const reading = new AbortController();
@@ -111,6 +111,7 @@ export async function events(path, signal, taken, failed) {
       const answer = await sent(path, { signal: reading.signal });
       if (!answer.ok) throw new Problem(answer.status, await answer.json());
       tries = 0;
+      begun();
       await read(answer.body, taken);
     } catch (error) {
       if (signal.aborted) return;

@@ -1,7 +1,7 @@
 // What several views draw: states, leaves, links, buttons that wait for their answer.
 
 import { at, post, Problem, remove } from "./api.js";
-import { h, say } from "./dom.js";
+import { h, say, show } from "./dom.js";
 
 export const link = (kind, name) => h("a", { href: `#/${at(kind, name)}` }, name);
 
@@ -96,6 +96,11 @@ export function confirmed(title, text, verb) {
 
 export const panel = (title, body, { key, aside, wide = false } = {}) =>
   h("section", { class: wide ? "panel wide" : "panel", "data-key": key }, h("div", { class: "head" }, h("h2", {}, title), aside), body);
+
+// What to do when a look fails: a service that does not answer for a while leaves the page as it is.
+export const failing = (main) => (error) => {
+  if (error.status !== 0 || main.children.length === 0) show(main, trouble(error));
+};
 
 export function trouble(error) {
   return h("div", { class: "trouble", role: "alert" }, told(error));

@@ -132,7 +132,7 @@ export function editorView(main, { signal }) {
     status,
     h(
       "span", { class: "actions" },
-      action("Create pipeline…", create, { title: "Make a pipeline of the query at the cursor" }),
+      action("Create pipeline…", create, { title: "Create pipeline of the query at the cursor" }),
       action(["Run", h("kbd", {}, "Ctrl ⏎")], run, { kind: "primary run", title: "Run all statements, or the selected text (Ctrl Enter)" }),
     ),
   );

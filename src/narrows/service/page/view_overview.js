@@ -4,7 +4,7 @@ import { all, poll } from "./api.js";
 import { rate, rates, remember, sampleOf } from "./counts.js";
 import { h, show } from "./dom.js";
 import * as say from "./format.js";
-import { drop, leaves, link, panel, pipelineActions, state, trouble } from "./parts.js";
+import { drop, failing, leaves, link, panel, pipelineActions, state } from "./parts.js";
 import { sparkline } from "./plot.js";
 import { listing } from "./table.js";
 
@@ -20,7 +20,7 @@ export function overview(main, { signal }) {
     }
     show(main, h("h1", { class: "hidden" }, "Overview"), drawn({ pipelines, streams, tables, sinks }, samples, look));
   };
-  poll(look, 2000, signal, (error) => show(main, trouble(error)));
+  poll(look, 2000, signal, failing(main));
 }
 
 function drawn({ pipelines, streams, tables, sinks }, samples, look) {

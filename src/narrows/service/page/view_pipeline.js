@@ -1,6 +1,6 @@
 // A pipeline: its plan, its progress, its rows as they come, and what it could not read.
 
-import { at, events, get } from "./api.js";
+import { all, at, events, get } from "./api.js";
 import { rate, rates, remember, sampleOf } from "./counts.js";
 import { h, kept, show } from "./dom.js";
 import { openInEditor } from "./draft.js";
@@ -14,18 +14,21 @@ import { cell } from "./table.js";
 
 export async function pipelineView(main, { name, signal }) {
   const path = at("pipelines", name);
-  let details, explained, samples;
+  let details, explained, samples, streams;
+  const learn = async () => ([details, explained] = await Promise.all([get(path, signal), get(`${path}/explain`, signal)]));
   try {
-    [details, explained, samples] = await Promise.all([get(path, signal), get(`${path}/explain`, signal), get(`${path}/history`, signal)]);
+    [, samples, streams] = await Promise.all([learn(), get(`${path}/history`, signal), all("streams", signal)]);
   } catch (error) {
     if (!signal.aborted) show(main, trouble(error));
     return;
   }
-  const letters = details.sources.map((source) => letterPanel(source, { signal, replays: true }));
+  const isStream = (source) => streams.some(({ name }) => name === source);
+  const letters = details.sources.map((source) => letterPanel(source, { signal, replays: isStream(source) }));
   const rows = liveRows(path, signal);
   const draw = (now) => show(main, drawn(now, details, explained, samples, rows, letters, look));
   const taken = (kind, now) => {
     if (kind === "dropped") return (location.hash = "#/");
+    if (now.query !== details.query) learn(); // somebody has replaced it
     if (now.stats) remember(samples, sampleOf(now.stats));
     draw(now);
   };
@@ -122,6 +125,7 @@ function liveRows(path, signal) {
           ),
     );
   };
+  const begun = () => (rows.length = 0); // the last rows come again
   let waits = false;
   const taken = (kind, { row }) => {
     rows.unshift({ row, key: String((number += 1)) });
@@ -130,6 +134,6 @@ function liveRows(path, signal) {
     waits = true;
   };
   draw();
-  events(`${path}/rows?last=20`, signal, taken, (error) => show(element, h("p", { class: "empty" }, error.message, h("br"), error.problems[0]?.hint ?? "")));
+  events(`${path}/rows?last=20`, signal, taken, (error) => show(element, h("p", { class: "empty" }, error.message, h("br"), error.problems[0]?.hint ?? "")), begun);
   return kept(element);
 }

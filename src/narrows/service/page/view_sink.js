@@ -3,7 +3,7 @@
 import { at, get, poll, Problem } from "./api.js";
 import { h, show } from "./dom.js";
 import { letterPanel } from "./letters.js";
-import { drop, link, panel, trouble } from "./parts.js";
+import { drop, failing, link, panel } from "./parts.js";
 import { sqlText } from "./sql.js";
 import { rowTable } from "./table.js";
 
@@ -17,7 +17,7 @@ export function sinkView(main, { name, signal }) {
     });
     show(main, drawn(sink, rows, letters));
   };
-  poll(look, 2000, signal, (error) => show(main, trouble(error)));
+  poll(look, 2000, signal, failing(main));
 }
 
 function drawn(sink, rows, letters) {

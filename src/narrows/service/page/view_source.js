@@ -5,15 +5,15 @@ import { rates, remember } from "./counts.js";
 import { h, show } from "./dom.js";
 import * as say from "./format.js";
 import { letterPanel } from "./letters.js";
-import { drop, leaves, link, panel, trouble } from "./parts.js";
+import { drop, failing, leaves, link, panel } from "./parts.js";
 import { plot } from "./plot.js";
 import { sqlText } from "./sql.js";
 import { schemaTree } from "./tree.js";
 
 export function sourceView(main, { kind, name, signal }) {
   const samples = [];
-  const letters = letterPanel(name, { signal, replays: kind !== "tables" });
   let shared = null;
+  let letters = null;
   // A pipeline only knows the names of what it reads: a stream, or else a table.
   const found = () => {
     if (kind !== "sources") return get(at(kind, name), signal);
@@ -21,6 +21,7 @@ export function sourceView(main, { kind, name, signal }) {
   };
   const look = async () => {
     const [source, pipelines] = await Promise.all([found(), all("pipelines", signal)]);
+    letters ??= letterPanel(name, { signal, replays: source.kind === "stream" });
     if (source.shared) shared = await get(at("shared", name), signal);
     if (source.kind === "stream") {
       const history = await get(`${at("streams", name)}/history`, signal);
@@ -29,7 +30,7 @@ export function sourceView(main, { kind, name, signal }) {
     const running = new Set(pipelines.filter(({ actual }) => actual === "running").map((each) => each.name));
     show(main, drawn(source, shared, samples, running, letters));
   };
-  poll(look, 2000, signal, (error) => show(main, trouble(error)));
+  poll(look, 2000, signal, failing(main));
 }
 
 function drawn(source, shared, samples, running, letters) {
