@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from narrows.service.history import History
 from narrows.service.samples import Histogram
+from narrows.sql.statements import ObjectKind
 from support.fake_session import fake_sessions
 from support.service import Asking, served
 
@@ -187,6 +189,26 @@ def test_pipelines_start_stop_and_tell(running: Asking) -> None:
     assert running.post("/pipelines/p/reset").status == 200
     assert running.post("/pipelines/p/restart").json()["actual"] == "running"
     assert running.sql("STOP PIPELINE p; DROP PIPELINE p").status == 200
+
+
+def test_what_was_counted_is_remembered_for_plots(running: Asking) -> None:
+    assert running.get("/pipelines/p/history").json() == []
+    assert running.get("/streams/nothing/history").status == 404
+    running.post("/pipelines/p/start")
+    (listed,) = running.get("/pipelines?stats=true").json()["items"]
+    assert listed["stats"]["read"]["s"]["saved_bytes"] == 700
+    assert running.get("/pipelines").json()["items"][0]["stats"] is None
+    history = History(running.service)
+    history.look()
+    history.look()
+    (_, sample) = history.of(ObjectKind.PIPELINE, "p")
+    assert (sample.payloads, sample.bytes_saved, sample.lag["bytes"]) == (10, 700, 70)
+    (_, sample) = history.of(ObjectKind.STREAM, "s")
+    assert (sample.bytes_in, sample.leaves_decoded) == (1000, 2)
+    running.sql("STOP PIPELINE p; DROP PIPELINE p")
+    history.look()
+    assert history.of(ObjectKind.PIPELINE, "p") == []
+    assert len(history.of(ObjectKind.STREAM, "s")) == 2
 
 
 def test_progress_comes_as_events(running: Asking) -> None:
