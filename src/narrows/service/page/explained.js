@@ -41,7 +41,7 @@ export function explained(answer) {
 }
 
 const read = (each) =>
-  h("div", { class: "read", "data-key": each.source }, h("h3", {}, each.source, leaves(each.leaves_decoded, each.leaves, "leaves decoded")), schemaTree(each.tree), each.metadata.length > 0 && h("p", { class: "key" }, "and what comes with it: ", h("code", {}, each.metadata.join(", "))));
+  h("div", { class: "read", "data-key": each.source }, h("h3", {}, each.source, leaves(each.leaves_decoded, each.leaves, "leaves decoded")), h("code", { class: "columns-text", title: "as EXPLAIN writes it" }, each.columns.join(", ")), schemaTree(each.tree), each.metadata.length > 0 && h("p", { class: "key" }, "and what comes with it: ", h("code", {}, each.metadata.join(", "))));
 
 const notice = ({ message, hint }) => h("li", {}, message, hint && h("small", {}, ` – ${hint}`));
 
