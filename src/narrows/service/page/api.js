@@ -75,7 +75,9 @@ export async function readiness() {
 
 const visible = () =>
   document.hidden
-    ? new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true })).then(visible)
+    ? new Promise((resolve) =>
+        document.addEventListener("visibilitychange", resolve, { once: true }),
+      ).then(visible)
     : Promise.resolve();
 
 const pause = (milliseconds, signal) =>
@@ -115,7 +117,8 @@ export async function events(path, signal, taken, failed, begun = () => {}) {
       await read(answer.body, taken);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof Problem && error.status >= 400 && error.status < 500) return failed(error);
+      if (error instanceof Problem && error.status >= 400 && error.status < 500)
+        return failed(error);
     } finally {
       signal.removeEventListener("abort", end);
       document.removeEventListener("visibilitychange", hidden);
@@ -134,7 +137,8 @@ async function read(body, taken) {
     rest = blocks.pop();
     for (const block of blocks) {
       const lines = block.split("\n");
-      const field = (name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+      const field = (name) =>
+        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
       const data = field("data");
       if (data !== undefined) taken(field("event") ?? "message", JSON.parse(data));
     }
@@ -147,18 +151,29 @@ let asking = null;
 
 function login(wrong) {
   asking ??= new Promise((resolve) => {
-    const input = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
+    const input = h("input", {
+      type: "password",
+      id: "token",
+      autocomplete: "current-password",
+      required: true,
+    });
     const given = (event) => {
       event.preventDefault();
       sessionStorage.setItem(KEY, input.value);
       dialog.close();
     };
     const dialog = h(
-      "dialog", { class: "login", "aria-labelledby": "login-title" },
+      "dialog",
+      { class: "login", "aria-labelledby": "login-title" },
       h(
-        "form", { onsubmit: given },
+        "form",
+        { onsubmit: given },
         h("h2", { id: "login-title" }, "This service wants a token"),
-        h("p", {}, "It is what NARROWS_TOKEN was when the service was started. It is kept until this tab is closed."),
+        h(
+          "p",
+          {},
+          "It is what NARROWS_TOKEN was when the service was started. It is kept until this tab is closed.",
+        ),
         wrong && h("p", { class: "wrong", role: "alert" }, "That was not the token."),
         h("label", { for: "token" }, "Token"),
         input,

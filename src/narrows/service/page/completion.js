@@ -14,7 +14,9 @@ export function complete(text, cursor, relations, asked = false) {
   const all = tokens(text);
   const [first, last] = statementAround(all, cursor);
   const whole = all.slice(first, last).filter(({ kind }) => kind !== "space" && kind !== "comment");
-  const inToken = all.find(({ start, end, kind }) => start < cursor && cursor <= end && kind !== "space" && kind !== "op");
+  const inToken = all.find(
+    ({ start, end, kind }) => start < cursor && cursor <= end && kind !== "space" && kind !== "op",
+  );
   if (inToken && ["string", "comment", "number"].includes(inToken.kind)) return null;
   const from = inToken ? inToken.start : cursor;
   const prefix = text.slice(from, cursor).replace(/^`/, "");
@@ -24,7 +26,14 @@ export function complete(text, cursor, relations, asked = false) {
   let items;
   if (previous && (previous.text === "->" || previous.text === ".")) {
     const type = typeBefore(before, before.length - 1, sources);
-    items = type ? fieldsOf(type).map(({ name, type: own }) => ({ label: name, insert: quoted(name, false), detail: own.text, kind: "field" })) : [];
+    items = type
+      ? fieldsOf(type).map(({ name, type: own }) => ({
+          label: name,
+          insert: quoted(name, false),
+          detail: own.text,
+          kind: "field",
+        }))
+      : [];
   } else {
     if (!asked && prefix.length < 2) return null;
     items = anything(before, sources, relations);
@@ -41,15 +50,40 @@ const starts = ({ label }, wanted) => Number(label.toLowerCase().startsWith(want
 
 function anything(before, sources, relations) {
   const word = before.at(-1)?.text.toUpperCase();
-  const named = (...kinds) => relations.filter(({ kind }) => kinds.includes(kind)).map(({ name, kind }) => ({ label: name, insert: quoted(name), detail: kind, kind: "relation" }));
+  const named = (...kinds) =>
+    relations
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ name, kind }) => ({
+        label: name,
+        insert: quoted(name),
+        detail: kind,
+        kind: "relation",
+      }));
   if (SOURCES.has(word)) return named("stream", "table");
   if (word === "INTO") return named("sink");
   if (word === "PIPELINE") return named("pipeline");
   if (word === "STREAM" || word === "TABLE" || word === "SINK") return named(word.toLowerCase());
   if (word === "DESCRIBE") return named("stream", "table", "sink", "pipeline");
-  const columns = sources.flatMap(({ alias, type }) => fieldsOf(type).map(({ name, type: own }) => ({ label: name, insert: quoted(name), detail: `${own.text} · ${alias}`, kind: "column" })));
-  const aliases = sources.map(({ alias, name }) => ({ label: alias, insert: quoted(alias), detail: name === alias ? "relation" : name, kind: "relation" }));
-  const words = [...KEYWORDS].map((keyword) => ({ label: keyword, insert: keyword, detail: "", kind: "keyword" }));
+  const columns = sources.flatMap(({ alias, type }) =>
+    fieldsOf(type).map(({ name, type: own }) => ({
+      label: name,
+      insert: quoted(name),
+      detail: `${own.text} · ${alias}`,
+      kind: "column",
+    })),
+  );
+  const aliases = sources.map(({ alias, name }) => ({
+    label: alias,
+    insert: quoted(alias),
+    detail: name === alias ? "relation" : name,
+    kind: "relation",
+  }));
+  const words = [...KEYWORDS].map((keyword) => ({
+    label: keyword,
+    insert: keyword,
+    detail: "",
+    kind: "keyword",
+  }));
   return [...columns, ...aliases, ...words];
 }
 
@@ -66,15 +100,26 @@ function statementAround(all, cursor) {
 // The relations that a statement reads, by what it calls them.
 function sourcesOf(list, relations) {
   const found = [];
-  const known = new Map(relations.filter(({ columns }) => columns).map((relation) => [relation.name.toLowerCase(), relation]));
-  const name = (n) => (list[n] && ["word", "quoted"].includes(list[n].kind) ? plain(list[n].text) : null);
+  const known = new Map(
+    relations
+      .filter(({ columns }) => columns)
+      .map((relation) => [relation.name.toLowerCase(), relation]),
+  );
+  const name = (n) =>
+    list[n] && ["word", "quoted"].includes(list[n].kind) ? plain(list[n].text) : null;
   for (let n = 0; n < list.length; n += 1) {
-    const reads = SOURCES.has(list[n].text.toUpperCase()) || (list[n].text === "," && found.at(-1)?.ends === n);
+    const reads =
+      SOURCES.has(list[n].text.toUpperCase()) || (list[n].text === "," && found.at(-1)?.ends === n);
     const relation = reads ? known.get(name(n + 1)?.toLowerCase()) : null;
     if (!relation) continue;
     const as = list[n + 2]?.text.toUpperCase() === "AS" ? n + 3 : n + 2;
     const alias = name(as);
-    found.push({ alias: alias ?? relation.name, name: relation.name, type: rowType(relation.columns), ends: alias ? as + 1 : n + 2 });
+    found.push({
+      alias: alias ?? relation.name,
+      name: relation.name,
+      type: rowType(relation.columns),
+      ends: alias ? as + 1 : n + 2,
+    });
   }
   return found;
 }
@@ -96,14 +141,18 @@ function typeBefore(list, end, sources) {
     n -= 1;
   }
   // `x -> x->a`: the first arrow is that of a lambda.
-  return resolve(path, list, sources) ?? (path.length > 1 ? resolve(path.slice(1), list, sources) : null);
+  return (
+    resolve(path, list, sources) ?? (path.length > 1 ? resolve(path.slice(1), list, sources) : null)
+  );
 }
 
 function resolve([root, ...rest], list, sources) {
   let type = rootType(root, list, sources);
   for (let depth = root.indexed; type && depth > 0; depth -= 1) type = inside(type);
   for (const step of rest) {
-    type = type && fieldsOf(type).find(({ name }) => name.toLowerCase() === step.name.toLowerCase())?.type;
+    type =
+      type &&
+      fieldsOf(type).find(({ name }) => name.toLowerCase() === step.name.toLowerCase())?.type;
     for (let depth = step.indexed; type && depth > 0; depth -= 1) type = inside(type);
   }
   return type ?? null;
@@ -123,18 +172,29 @@ function rootType({ name, at }, list, sources) {
 // `transform(faults, f -> f->code)`: what `f` is, is an element of `faults`.
 function lambdaType(name, at, list, sources) {
   for (let n = at; n > 2; n -= 1) {
-    if (plain(list[n].text) !== name || list[n + 1]?.text !== "->" || list[n - 1].text !== ",") continue;
+    if (plain(list[n].text) !== name || list[n + 1]?.text !== "->" || list[n - 1].text !== ",")
+      continue;
     const first = list[n - 2];
     const list_ = [...list.slice(0, n - 1), { kind: "op", text: "->" }];
-    const type = first && typeBefore(list_, n - 1, sources.filter(({ alias }) => alias !== name));
+    const type =
+      first &&
+      typeBefore(
+        list_,
+        n - 1,
+        sources.filter(({ alias }) => alias !== name),
+      );
     return type ? inside(type) : null;
   }
   return null;
 }
 
-const plain = (text) => (text.startsWith("`") ? text.slice(1, text.endsWith("`") && text.length > 1 ? -1 : undefined).replaceAll("``", "`") : text);
+const plain = (text) =>
+  text.startsWith("`")
+    ? text.slice(1, text.endsWith("`") && text.length > 1 ? -1 : undefined).replaceAll("``", "`")
+    : text;
 
 function quoted(name, reserved = true) {
-  const simple = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !(reserved && KEYWORDS.has(name.toUpperCase()));
+  const simple =
+    /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !(reserved && KEYWORDS.has(name.toUpperCase()));
   return simple ? name : `\`${name.replaceAll("`", "``")}\``;
 }

@@ -5,11 +5,18 @@ export function sampleOf(stats, now = Date.now() / 1000) {
   const read = Object.values(stats.read);
   const sum = (key) => read.reduce((total, counts) => total + counts[key], 0);
   const lag = {};
-  for (const by of Object.values(stats.lag)) for (const [unit, n] of Object.entries(by)) lag[unit] = (lag[unit] ?? 0) + n;
+  for (const by of Object.values(stats.lag))
+    for (const [unit, n] of Object.entries(by)) lag[unit] = (lag[unit] ?? 0) + n;
   for (const shared of Object.values(stats.shared)) lag.entries = (lag.entries ?? 0) + shared.lag;
   return {
-    time: now, payloads: sum("payloads"), rows: sum("rows_shipped"), bytes_in: sum("payload_bytes"),
-    bytes_saved: sum("saved_bytes"), bad: sum("bad"), lag, batch_seconds: stats.batch_seconds,
+    time: now,
+    payloads: sum("payloads"),
+    rows: sum("rows_shipped"),
+    bytes_in: sum("payload_bytes"),
+    bytes_saved: sum("saved_bytes"),
+    bad: sum("bad"),
+    lag,
+    batch_seconds: stats.batch_seconds,
   };
 }
 

@@ -20,10 +20,15 @@ function made(element, props, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element[name] = value;
     else if (name === "value" || name === "checked") element[name] = value;
-    else if (name === "vars") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
+    else if (name === "vars")
+      for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -39,12 +44,17 @@ const KEPT = new WeakMap();
 // Puts the drawing into the container.
 export function show(container, ...drawn) {
   const wanted = document.createElement(container.tagName);
-  wanted.append(...drawn.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  wanted.append(
+    ...drawn
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
   mergeChildren(container, wanted);
 }
 
 const HANDLERS = ["onclick", "onsubmit", "oninput", "onchange", "onkeydown"];
-const OWN = new Set(["open", "aria-busy"]); // what the user has unfolded is the user's; a button is busy until its answer
+// What the user has unfolded is the user's; a button is busy until its answer.
+const OWN = new Set(["open", "aria-busy"]);
 
 function merge(old, wanted) {
   if (old.nodeType === Node.TEXT_NODE) {
@@ -55,7 +65,9 @@ function merge(old, wanted) {
     if (!wanted.hasAttribute(name) && !OWN.has(name)) old.removeAttribute(name);
   }
   for (const { name, value } of wanted.attributes) {
-    if (name === "style") for (const key of wanted.style) old.style.setProperty(key, wanted.style.getPropertyValue(key));
+    if (name === "style")
+      for (const key of wanted.style)
+        old.style.setProperty(key, wanted.style.getPropertyValue(key));
     else if (!OWN.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   for (const handler of HANDLERS) old[handler] = wanted[handler];
@@ -80,7 +92,8 @@ function mergeChildren(old, wanted) {
       else old.insertBefore(same, at);
       merge(same, next);
     } else {
-      for (const place of next.querySelectorAll?.("[data-kept]") ?? []) place.replaceWith(KEPT.get(place));
+      for (const place of next.querySelectorAll?.("[data-kept]") ?? [])
+        place.replaceWith(KEPT.get(place));
       old.insertBefore(next, at);
     }
   }
@@ -92,13 +105,24 @@ function mergeChildren(old, wanted) {
 }
 
 function alike(a, b) {
-  return a.nodeType === b.nodeType && a.nodeName === b.nodeName && a.dataset?.key === b.dataset?.key;
+  return (
+    a.nodeType === b.nodeType && a.nodeName === b.nodeName && a.dataset?.key === b.dataset?.key
+  );
 }
 
 // Says something to everybody, also to who only listens.
 export function say(text, kind = "note") {
   const region = document.getElementById("said");
-  const line = h("p", { class: kind }, text, h("button", { class: "quiet", type: "button", "aria-label": "Dismiss", onclick: () => line.remove() }, "×"));
+  const line = h(
+    "p",
+    { class: kind },
+    text,
+    h(
+      "button",
+      { class: "quiet", type: "button", "aria-label": "Dismiss", onclick: () => line.remove() },
+      "×",
+    ),
+  );
   region.append(line);
   while (region.children.length > 4) region.firstChild.remove();
   setTimeout(() => line.remove(), kind === "error" ? 15000 : 5000);

@@ -7,13 +7,17 @@ const DECLARES = new Set(["CREATE", "DROP", "SET"]);
 // A query or pipeline: what can be planned.
 export function isPlanned({ verb, object }) {
   if (verb === "EXPLAIN") return !["SHARED", "ANALYZE"].includes(object);
-  return ["SELECT", "WITH", "VALUES", "("].includes(verb) || (verb === "CREATE" && object === "PIPELINE");
+  return (
+    ["SELECT", "WITH", "VALUES", "("].includes(verb) || (verb === "CREATE" && object === "PIPELINE")
+  );
 }
 
 // The one at the cursor, or else the last one.
 export function plannedAt(text, cursor) {
   const found = statements(text).filter(isPlanned);
-  return found.find(({ start, end }) => start <= cursor && cursor <= end + 1) ?? found.at(-1) ?? null;
+  return (
+    found.find(({ start, end }) => start <= cursor && cursor <= end + 1) ?? found.at(-1) ?? null
+  );
 }
 
 // What to send: declarations and that statement. All others are blanked out, so that places in the
@@ -25,7 +29,8 @@ export function explainable(text, cursor) {
   for (const statement of statements(text)) {
     const { start, end, verb } = statement;
     const taken = isPlanned(statement) ? start === planned.start : DECLARES.has(verb);
-    sent += text.slice(at, start) + (taken ? text.slice(start, end) : blank(text.slice(start, end)));
+    sent +=
+      text.slice(at, start) + (taken ? text.slice(start, end) : blank(text.slice(start, end)));
     at = end;
     if (!taken && text[at] === ";") {
       sent += " ";

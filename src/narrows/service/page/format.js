@@ -4,8 +4,14 @@ export function count(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Math.abs(value) < 10 && value % 1) return value.toFixed(1);
   if (Math.abs(value) < 10000) return Math.round(value).toLocaleString("en");
-  for (const [size, unit] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (Math.abs(value) >= size) return `${(value / size).toFixed(value / size < 100 ? 1 : 0)}${unit}`;
+  for (const [size, unit] of [
+    [1e12, "T"],
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ]) {
+    if (Math.abs(value) >= size)
+      return `${(value / size).toFixed(value / size < 100 ? 1 : 0)}${unit}`;
   }
 }
 
@@ -27,7 +33,10 @@ export function seconds(value) {
   return `${Math.floor(value / 86400)} d ${Math.floor((value % 86400) / 3600)} h`;
 }
 
-export const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(part / whole > 0.995 && part < whole ? 1 : 0)} %` : "–");
+export const percent = (part, whole) =>
+  whole > 0
+    ? `${((100 * part) / whole).toFixed(part / whole > 0.995 && part < whole ? 1 : 0)} %`
+    : "–";
 
 // `{"bytes": 12000, "units": 3}` -> `12 kB`: what is told best.
 export function lag(by) {

@@ -37,7 +37,15 @@ function go(first = false) {
   }
   document.title = name ? `${name} – Narrows` : `${title ?? "Not found"} – Narrows`;
   if (view) view(main, { kind, name, signal: leaving.signal });
-  else main.append(h("p", { class: "empty" }, "There is no such page. ", h("a", { href: "#/" }, "To the overview")));
+  else
+    main.append(
+      h(
+        "p",
+        { class: "empty" },
+        "There is no such page. ",
+        h("a", { href: "#/" }, "To the overview"),
+      ),
+    );
   if (!first && kind !== "editor") main.focus({ preventScroll: true });
 }
 
@@ -64,7 +72,8 @@ function showTheme() {
 
 theme.onclick = () => {
   const names = Object.keys(THEMES);
-  const next = names[(names.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % names.length];
+  const next =
+    names[(names.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % names.length];
   if (next === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = next;
   localStorage.setItem("narrows-theme", next);
@@ -73,10 +82,23 @@ theme.onclick = () => {
 
 // --- the service ----------------------------------------------------------------------------------
 
-const SPARK = { up: "Spark is up", starting: "Spark starts", failed: "no Spark", closed: "Spark has ended" };
+const SPARK = {
+  up: "Spark is up",
+  starting: "Spark starts",
+  failed: "no Spark",
+  closed: "Spark has ended",
+};
 
 function showService(kind, text, title = "") {
-  show(document.getElementById("service"), h("span", { class: "state", "data-state": kind, title }, h("i", { "aria-hidden": "true" }), h("span", { class: "words" }, text)));
+  show(
+    document.getElementById("service"),
+    h(
+      "span",
+      { class: "state", "data-state": kind, title },
+      h("i", { "aria-hidden": "true" }),
+      h("span", { class: "words" }, text),
+    ),
+  );
 }
 
 async function lookAtService() {

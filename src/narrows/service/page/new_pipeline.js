@@ -10,9 +10,16 @@ const NEW = "";
 // Its name, or null if the user thought better of it.
 export function askPipeline(query, relations) {
   const sinks = relations.filter(({ kind }) => kind === "sink");
-  const name = h("input", { id: "pipeline-name", required: true, autocomplete: "off", spellcheck: "false", maxlength: "200" });
+  const name = h("input", {
+    id: "pipeline-name",
+    required: true,
+    autocomplete: "off",
+    spellcheck: "false",
+    maxlength: "200",
+  });
   const sink = h(
-    "select", { id: "pipeline-sink" },
+    "select",
+    { id: "pipeline-sink" },
     sinks.map((each) => h("option", { value: each.name }, each.name)),
     h("option", { value: NEW }, "a new one in memory, to look at"),
   );
@@ -41,16 +48,25 @@ export function askPipeline(query, relations) {
       }
     };
     const dialog = h(
-      "dialog", { "aria-labelledby": "new-title" },
+      "dialog",
+      { "aria-labelledby": "new-title" },
       h(
-        "form", { onsubmit: submitted },
+        "form",
+        { onsubmit: submitted },
         h("h2", { id: "new-title" }, "New pipeline"),
         sqlText(query),
-        h("label", { for: "pipeline-name" }, "Name"), name,
-        h("label", { for: "pipeline-sink" }, "Writes into"), sink,
+        h("label", { for: "pipeline-name" }, "Name"),
+        name,
+        h("label", { for: "pipeline-sink" }, "Writes into"),
+        sink,
         h("label", { class: "check" }, start, "start it now"),
         wrong,
-        h("div", { class: "actions" }, create, h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel")),
+        h(
+          "div",
+          { class: "actions" },
+          create,
+          h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel"),
+        ),
       ),
     );
     dialog.addEventListener("close", () => {

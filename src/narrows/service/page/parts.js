@@ -8,8 +8,10 @@ export const link = (kind, name) => h("a", { href: `#/${at(kind, name)}` }, name
 export function state({ actual, desired }) {
   const away = desired !== actual && !(desired === "running" && actual === "done");
   return h(
-    "span", { class: "state", "data-state": actual },
-    h("i", { "aria-hidden": "true" }), actual,
+    "span",
+    { class: "state", "data-state": actual },
+    h("i", { "aria-hidden": "true" }),
+    actual,
     away && actual !== "starting" && h("small", {}, ` should be ${desired}`),
   );
 }
@@ -17,8 +19,13 @@ export function state({ actual, desired }) {
 // `3 of 27` as a bar: what is decoded is a little of what there is.
 export function leaves(decoded, total, word = "leaves") {
   return h(
-    "span", { class: "leaves" },
-    h("span", { class: "gauge", "aria-hidden": "true" }, h("i", { class: decoded ? "" : "none", vars: { "--part": total ? decoded / total : 0 } })),
+    "span",
+    { class: "leaves" },
+    h(
+      "span",
+      { class: "gauge", "aria-hidden": "true" },
+      h("i", { class: decoded ? "" : "none", vars: { "--part": total ? decoded / total : 0 } }),
+    ),
     h("span", {}, h("b", {}, String(decoded)), ` of ${total}${word ? ` ${word}` : ""}`),
   );
 }
@@ -39,7 +46,11 @@ export function action(label, act, { kind = "", title, disabled = false, done } 
       button.removeAttribute("aria-busy");
     }
   };
-  return h("button", { type: "button", class: kind, title, "aria-label": title, disabled, onclick: pressed }, label);
+  return h(
+    "button",
+    { type: "button", class: kind, title, "aria-label": title, disabled, onclick: pressed },
+    label,
+  );
 }
 
 export function told(error) {
@@ -57,17 +68,26 @@ export function pipelineActions(pipeline, changed, { dropped = changed, kind = "
     return done;
   };
   return h(
-    "span", { class: "actions" },
+    "span",
+    { class: "actions" },
     !runs && action("Start", to("start"), { kind, title: `Start ${name}`, done: `${name} runs` }),
     runs && action("Stop", to("stop"), { title: `Stop ${name}`, done: `${name} has stopped` }),
-    runs && action("Restart", to("restart"), { title: `Restart ${name}`, done: `${name} runs again` }),
+    runs &&
+      action("Restart", to("restart"), { title: `Restart ${name}`, done: `${name} runs again` }),
     !runs && drop("pipelines", name, dropped),
   );
 }
 
 export function drop(kind, name, dropped) {
   const act = async () => {
-    if (!(await confirmed(`Drop ${name}?`, "Its declaration and its state are forgotten. What it has written stays.", "Drop"))) return null;
+    if (
+      !(await confirmed(
+        `Drop ${name}?`,
+        "Its declaration and its state are forgotten. What it has written stays.",
+        "Drop",
+      ))
+    )
+      return null;
     await remove(at(kind, name));
     await dropped();
     return `${name} is dropped`;
@@ -78,11 +98,19 @@ export function drop(kind, name, dropped) {
 export function confirmed(title, text, verb) {
   return new Promise((resolve) => {
     const dialog = h(
-      "dialog", { "aria-labelledby": "confirm-title" },
+      "dialog",
+      { "aria-labelledby": "confirm-title" },
       h(
-        "form", { method: "dialog" },
-        h("h2", { id: "confirm-title" }, title), h("p", {}, text),
-        h("div", { class: "actions" }, h("button", { value: "yes", class: "primary" }, verb), h("button", { value: "no" }, "Cancel")),
+        "form",
+        { method: "dialog" },
+        h("h2", { id: "confirm-title" }, title),
+        h("p", {}, text),
+        h(
+          "div",
+          { class: "actions" },
+          h("button", { value: "yes", class: "primary" }, verb),
+          h("button", { value: "no" }, "Cancel"),
+        ),
       ),
     );
     dialog.addEventListener("close", () => {
@@ -95,7 +123,12 @@ export function confirmed(title, text, verb) {
 }
 
 export const panel = (title, body, { key, aside, wide = false } = {}) =>
-  h("section", { class: wide ? "panel wide" : "panel", "data-key": key }, h("div", { class: "head" }, h("h2", {}, title), aside), body);
+  h(
+    "section",
+    { class: wide ? "panel wide" : "panel", "data-key": key },
+    h("div", { class: "head" }, h("h2", {}, title), aside),
+    body,
+  );
 
 // What to do when a look fails: a service that does not answer for a while leaves the page as it is.
 export const failing = (main) => (error) => {

@@ -6,29 +6,50 @@ import { leaves } from "./parts.js";
 const LARGE = new Set(["fields", "schema", "ships", "filter", "predicate", "keys", "calls", "on"]);
 
 export function planPicture(root) {
-  return h("div", { class: "plan", role: "group", "aria-label": "The plan: rows flow downwards" }, flow(root));
+  return h(
+    "div",
+    { class: "plan", role: "group", "aria-label": "The plan: rows flow downwards" },
+    flow(root),
+  );
 }
 
 function flow(node) {
   return h(
-    "div", { class: "flow" },
-    node.children.length > 0 && h("div", { class: node.children.length > 1 ? "inputs many" : "inputs" }, node.children.map(flow)),
+    "div",
+    { class: "flow" },
+    node.children.length > 0 &&
+      h(
+        "div",
+        { class: node.children.length > 1 ? "inputs many" : "inputs" },
+        node.children.map(flow),
+      ),
     box(node),
   );
 }
 
 function box({ operator, info, children }) {
-  const kind = children.length === 0 ? "source" : /Sink/.test(operator) ? "sink" : /Decoder|Ingest/.test(operator) ? "decoder" : "";
+  const kind =
+    children.length === 0
+      ? "source"
+      : /Sink/.test(operator)
+        ? "sink"
+        : /Decoder|Ingest/.test(operator)
+          ? "decoder"
+          : "";
   const { decodes, ...rest } = info;
   const [, decoded, total] = /^(\d+) of (\d+) leaves/.exec(String(decodes ?? "")) ?? [];
   return h(
-    "div", { class: `box ${kind}` },
+    "div",
+    { class: `box ${kind}` },
     h("b", {}, operator.replace(/^Physical/, "")),
     total && leaves(Number(decoded), Number(total)),
     h(
-      "dl", {},
+      "dl",
+      {},
       Object.entries(rest).map(([key, value]) => {
-        const text = Array.isArray(value) ? value.join(LARGE.has(key) ? "\n" : ", ") : String(value);
+        const text = Array.isArray(value)
+          ? value.join(LARGE.has(key) ? "\n" : ", ")
+          : String(value);
         return [h("dt", {}, key), h("dd", {}, text)];
       }),
     ),

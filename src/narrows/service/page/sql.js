@@ -12,17 +12,32 @@ export const KEYWORDS = new Set(
   WITHIN`.split(/\s+/),
 );
 const TYPES = new Set(
-  "BIGINT BINARY BOOLEAN BYTE DATE DECIMAL DOUBLE FLOAT INT INTEGER LONG REAL SHORT SMALLINT STRING TIMESTAMP TIMESTAMP_NTZ TINYINT VARCHAR VARIANT".split(" "),
+  `BIGINT BINARY BOOLEAN BYTE DATE DECIMAL DOUBLE FLOAT INT INTEGER LONG REAL SHORT SMALLINT STRING
+  TIMESTAMP TIMESTAMP_NTZ TINYINT VARCHAR VARIANT`.split(/\s+/),
 );
-const TOKEN = /(\s+)|(--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|('(?:[^'\\]|\\[\s\S]|'')*(?:'|$)|"(?:[^"\\]|\\[\s\S]|"")*(?:"|$))|(`(?:[^`]|``)*(?:`|$))|((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*)|([\p{L}_$][\p{L}\p{N}_$]*)|(->|=>|::|<=>|<=|>=|<>|!=|\|\||[\s\S])/gu;
-const KINDS = ["space", "comment", "string", "quoted", "number", "word", "op"];
+const KINDS = {
+  space: /\s+/,
+  comment: /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/,
+  string: /'(?:[^'\\]|\\[\s\S]|'')*(?:'|$)|"(?:[^"\\]|\\[\s\S]|"")*(?:"|$)/,
+  quoted: /`(?:[^`]|``)*(?:`|$)/,
+  number: /(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*/,
+  word: /[\p{L}_$][\p{L}\p{N}_$]*/u,
+  op: /->|=>|::|<=>|<=|>=|<>|!=|\|\||[\s\S]/,
+};
+const TOKEN = new RegExp(
+  Object.entries(KINDS)
+    .map(([kind, { source }]) => `(?<${kind}>${source})`)
+    .join("|"),
+  "gu",
+);
 
 // [{ kind, text, start, end }], of which nothing is left out.
 export function tokens(text) {
   return [...text.matchAll(TOKEN)].map((match) => {
-    const kind = KINDS[match.slice(1).findIndex((group) => group !== undefined)];
+    const kind = Object.keys(KINDS).find((each) => match.groups[each] !== undefined);
     const upper = match[0].toUpperCase();
-    const shown = kind !== "word" ? kind : TYPES.has(upper) ? "type" : KEYWORDS.has(upper) ? "keyword" : "word";
+    const shown =
+      kind !== "word" ? kind : TYPES.has(upper) ? "type" : KEYWORDS.has(upper) ? "keyword" : "word";
     return { kind: shown, text: match[0], start: match.index, end: match.index + match[0].length };
   });
 }
@@ -33,7 +48,13 @@ export function statements(text) {
   let words = [];
   let start = 0;
   const close = (end) => {
-    if (words.length) found.push({ start, end, verb: words[0], object: words.slice(1).find((word) => !["OR", "REPLACE"].includes(word)) });
+    if (words.length)
+      found.push({
+        start,
+        end,
+        verb: words[0],
+        object: words.slice(1).find((word) => !["OR", "REPLACE"].includes(word)),
+      });
     words = [];
     start = end + 1;
   };
@@ -53,5 +74,7 @@ export function sqlText(text) {
 }
 
 export function coloured(text) {
-  return tokens(text).map(({ kind, text: part }) => (kind === "space" || kind === "word" ? part : h("span", { class: `t-${kind}` }, part)));
+  return tokens(text).map(({ kind, text: part }) =>
+    kind === "space" || kind === "word" ? part : h("span", { class: `t-${kind}` }, part),
+  );
 }

@@ -9,10 +9,26 @@ import { tokens } from "./sql.js";
 // complete(text, cursor, asked) -> { from, to, items } or null
 export function sqlEditor({ value, changed, complete, run }) {
   const behind = h("pre", { class: "behind", "aria-hidden": "true" });
-  const list = h("ul", { class: "completions", role: "listbox", id: "completions", "aria-label": "Completions", hidden: true });
+  const list = h("ul", {
+    class: "completions",
+    role: "listbox",
+    id: "completions",
+    "aria-label": "Completions",
+    hidden: true,
+  });
   const area = h("textarea", {
-    id: "sql", class: "area", "aria-label": "SQL", "aria-autocomplete": "list", "aria-controls": "completions", "aria-describedby": "problems",
-    spellcheck: "false", autocapitalize: "off", autocomplete: "off", autocorrect: "off", wrap: "off", value,
+    id: "sql",
+    class: "area",
+    "aria-label": "SQL",
+    "aria-autocomplete": "list",
+    "aria-controls": "completions",
+    "aria-describedby": "problems",
+    spellcheck: "false",
+    autocapitalize: "off",
+    autocomplete: "off",
+    autocorrect: "off",
+    wrap: "off",
+    value,
     placeholder: "SELECT vin, tyres[0]->pressure FROM vehicles",
   });
   let problems = [];
@@ -32,7 +48,10 @@ export function sqlEditor({ value, changed, complete, run }) {
   // --- completion ---------------------------------------------------------------------------------
 
   const offer = (asked) => {
-    offered = area.selectionStart === area.selectionEnd ? complete(area.value, area.selectionStart, asked) : null;
+    offered =
+      area.selectionStart === area.selectionEnd
+        ? complete(area.value, area.selectionStart, asked)
+        : null;
     chosen = 0;
     drawList();
   };
@@ -58,8 +77,17 @@ export function sqlEditor({ value, changed, complete, run }) {
       list,
       offered.items.map((item, n) =>
         h(
-          "li", { role: "option", id: `completion-${n}`, "data-key": `${n}`, "aria-selected": String(n === chosen), "data-kind": item.kind, onclick: () => take(n) },
-          h("span", {}, item.label), h("small", {}, item.detail),
+          "li",
+          {
+            role: "option",
+            id: `completion-${n}`,
+            "data-key": `${n}`,
+            "aria-selected": String(n === chosen),
+            "data-kind": item.kind,
+            onclick: () => take(n),
+          },
+          h("span", {}, item.label),
+          h("small", {}, item.detail),
         ),
       ),
     );
@@ -91,7 +119,8 @@ export function sqlEditor({ value, changed, complete, run }) {
   };
   area.addEventListener("input", (event) => {
     typed();
-    if (event.inputType?.startsWith("insert") || event.inputType?.startsWith("delete")) offer(false);
+    if (event.inputType?.startsWith("insert") || event.inputType?.startsWith("delete"))
+      offer(false);
   });
   area.addEventListener("scroll", scrolled);
   area.addEventListener("blur", () => setTimeout(close, 150));
@@ -135,13 +164,20 @@ function painted(text, problems) {
   const edges = problems.flatMap(({ start, end }) => [start, end]);
   const lens = (line) => {
     const said = problems.filter((problem) => problem.line === line);
-    return said.length > 0 && h("span", { class: "lens" }, `   ${said.map(({ message }) => message).join("; ")}`);
+    return (
+      said.length > 0 &&
+      h("span", { class: "lens" }, `   ${said.map(({ message }) => message).join("; ")}`)
+    );
   };
   let line = 1;
   for (const { kind, text: whole, start, end } of tokens(text)) {
-    const cuts = [start, ...edges.filter((edge) => edge > start && edge < end), end].sort((a, b) => a - b);
+    const cuts = [start, ...edges.filter((edge) => edge > start && edge < end), end].sort(
+      (a, b) => a - b,
+    );
     for (let n = 1; n < cuts.length; n += 1) {
-      const bad = problems.some((problem) => problem.start <= cuts[n - 1] && cuts[n] <= problem.end);
+      const bad = problems.some(
+        (problem) => problem.start <= cuts[n - 1] && cuts[n] <= problem.end,
+      );
       const part = whole.slice(cuts[n - 1] - start, cuts[n] - start);
       part.split("\n").forEach((piece, m) => {
         if (m > 0) {

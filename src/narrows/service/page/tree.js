@@ -7,29 +7,63 @@ const WORDS = { all: "decoded", some: "partly decoded", none: "not decoded" };
 
 // who: shows which pipelines need a leaf; running: those of them that run.
 export function schemaTree(nodes, { who = false, running = new Set() } = {}) {
-  return h("ul", { class: "tree" }, nodes.map((node) => branch(node, { who, running })));
+  return h(
+    "ul",
+    { class: "tree" },
+    nodes.map((node) => branch(node, { who, running })),
+  );
 }
 
 function branch(node, options) {
   const own = h(
-    "span", { class: "leaf", "data-decoded": node.decoded },
-    h("i", { class: "dot", role: "img", "aria-label": WORDS[node.decoded], title: WORDS[node.decoded] }),
+    "span",
+    { class: "leaf", "data-decoded": node.decoded },
+    h("i", {
+      class: "dot",
+      role: "img",
+      "aria-label": WORDS[node.decoded],
+      title: WORDS[node.decoded],
+    }),
     h("span", { class: "name" }, node.name),
     h("span", { class: "type" }, shortType(node.type)),
     options.who && needed(node, options),
   );
   if (node.children.length === 0) return h("li", { "data-key": node.name }, own);
-  const below = h("ul", {}, node.children.map((child) => branch(child, options)));
-  return h("li", { "data-key": node.name }, h("details", { open: true }, h("summary", {}, own), below));
+  const below = h(
+    "ul",
+    {},
+    node.children.map((child) => branch(child, options)),
+  );
+  return h(
+    "li",
+    { "data-key": node.name },
+    h("details", { open: true }, h("summary", {}, own), below),
+  );
 }
 
 function needed({ needed_by: by, children }, { running }) {
   if (children.length > 0) return null;
   const few = by.slice(0, 4);
   return h(
-    "span", { class: "who" },
-    few.map((name) => h("a", { class: running.has(name) ? "chip on" : "chip", href: `#/${at("pipelines", name)}`, title: running.has(name) ? "runs" : "does not run" }, name)),
-    by.length > few.length && h("span", { class: "chip", title: by.slice(few.length).join(", ") }, `+${by.length - few.length}`),
+    "span",
+    { class: "who" },
+    few.map((name) =>
+      h(
+        "a",
+        {
+          class: running.has(name) ? "chip on" : "chip",
+          href: `#/${at("pipelines", name)}`,
+          title: running.has(name) ? "runs" : "does not run",
+        },
+        name,
+      ),
+    ),
+    by.length > few.length &&
+      h(
+        "span",
+        { class: "chip", title: by.slice(few.length).join(", ") },
+        `+${by.length - few.length}`,
+      ),
   );
 }
 

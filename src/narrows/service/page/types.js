@@ -20,7 +20,10 @@ export function parseType(text) {
   }
 }
 
-export const rowType = (columns) => ({ text: "row", fields: columns.map(({ name, type }) => ({ name, type: parseType(type) })) });
+export const rowType = (columns) => ({
+  text: "row",
+  fields: columns.map(({ name, type }) => ({ name, type: parseType(type) })),
+});
 
 // An element of a list, a value of a map.
 export const inside = (type) => type.of ?? null;
@@ -32,7 +35,8 @@ export function fieldsOf(type) {
 }
 
 function field(text) {
-  const [, quoted, plain, type] = /^\s*(?:`((?:[^`]|``)*)`|([^\s:]+))\s*:?\s*([\s\S]*)$/.exec(text) ?? [];
+  const [, quoted, plain, type] =
+    /^\s*(?:`((?:[^`]|``)*)`|([^\s:]+))\s*:?\s*([\s\S]*)$/.exec(text) ?? [];
   return { name: quoted?.replaceAll("``", "`") ?? plain ?? "", type: parseType(type ?? "") };
 }
 

@@ -15,15 +15,22 @@ import { cell } from "./table.js";
 export async function pipelineView(main, { name, signal }) {
   const path = at("pipelines", name);
   let details, explained, samples, streams;
-  const learn = async () => ([details, explained] = await Promise.all([get(path, signal), get(`${path}/explain`, signal)]));
+  const learn = async () =>
+    ([details, explained] = await Promise.all([get(path, signal), get(`${path}/explain`, signal)]));
   try {
-    [, samples, streams] = await Promise.all([learn(), get(`${path}/history`, signal), all("streams", signal)]);
+    [, samples, streams] = await Promise.all([
+      learn(),
+      get(`${path}/history`, signal),
+      all("streams", signal),
+    ]);
   } catch (error) {
     if (!signal.aborted) show(main, trouble(error));
     return;
   }
   const isStream = (source) => streams.some(({ name }) => name === source);
-  const letters = details.sources.map((source) => letterPanel(source, { signal, replays: isStream(source) }));
+  const letters = details.sources.map((source) =>
+    letterPanel(source, { signal, replays: isStream(source) }),
+  );
   const rows = liveRows(path, signal);
   const draw = (now) => show(main, drawn(now, details, explained, samples, rows, letters, look));
   const taken = (kind, now) => {
@@ -42,27 +49,51 @@ function drawn(now, details, explained, samples, rows, letters, look) {
   const plan = explained.plan.physical ?? explained.plan.logical;
   return [
     h(
-      "div", { class: "title" },
-      h("h1", {}, now.name, h("small", {}, "pipeline")), state(now),
+      "div",
+      { class: "title" },
+      h("h1", {}, now.name, h("small", {}, "pipeline")),
+      state(now),
       pipelineActions(now, look, { dropped: gone, kind: "primary" }),
     ),
     now.error && h("p", { class: "trouble", role: "alert" }, now.error),
-    now.stats?.last_failure && !now.error && h("p", { class: "muted" }, `last failure: ${now.stats.last_failure}`),
+    now.stats?.last_failure &&
+      !now.error &&
+      h("p", { class: "muted" }, `last failure: ${now.stats.last_failure}`),
     tiles(now, samples),
     h(
-      "div", { class: "columns" },
+      "div",
+      { class: "columns" },
       h(
-        "div", { class: "stack", "data-key": "left" },
+        "div",
+        { class: "stack", "data-key": "left" },
         panel("Rows as they come", rows, { key: "rows" }),
         letters,
-        panel("Query", sqlText(now.query), { key: "query", aside: h("button", { type: "button", onclick: () => openInEditor(now.query) }, "Open in editor") }),
-        details.notices.length > 0 && panel("Notices", h("ul", { class: "notices" }, details.notices.map(notice)), { key: "notices" }),
+        panel("Query", sqlText(now.query), {
+          key: "query",
+          aside: h(
+            "button",
+            { type: "button", onclick: () => openInEditor(now.query) },
+            "Open in editor",
+          ),
+        }),
+        details.notices.length > 0 &&
+          panel("Notices", h("ul", { class: "notices" }, details.notices.map(notice)), {
+            key: "notices",
+          }),
       ),
       h(
-        "div", { class: "stack", "data-key": "right" },
+        "div",
+        { class: "stack", "data-key": "right" },
         samples.length > 0 && panel("Progress", plots(samples), { key: "progress" }),
         panel("Plan", h("div", { class: "scroll", tabindex: "0" }, planPicture(plan)), {
-          key: "plan", aside: details.execution && h("span", { class: "muted", title: details.execution.reason }, `runs as ${details.execution.mode}`),
+          key: "plan",
+          aside:
+            details.execution &&
+            h(
+              "span",
+              { class: "muted", title: details.execution.reason },
+              `runs as ${details.execution.mode}`,
+            ),
         }),
       ),
     ),
@@ -73,11 +104,19 @@ const notice = ({ message, hint }) => h("li", {}, message, hint && h("small", {}
 
 function tiles(now, samples) {
   const last = samples.at(-1);
-  const tile = (label, value, kind = "") => h("div", { class: `tile ${kind}` }, h("dt", {}, label), h("dd", {}, value));
+  const tile = (label, value, kind = "") =>
+    h("div", { class: `tile ${kind}` }, h("dt", {}, label), h("dd", {}, value));
   return h(
-    "dl", { class: "tiles" },
-    tile("reads", now.sources.map((name, n) => [n ? ", " : "", link("sources", name)])),
-    tile("writes", now.sinks.map((name, n) => [n ? ", " : "", link("sinks", name)])),
+    "dl",
+    { class: "tiles" },
+    tile(
+      "reads",
+      now.sources.map((name, n) => [n ? ", " : "", link("sources", name)]),
+    ),
+    tile(
+      "writes",
+      now.sinks.map((name, n) => [n ? ", " : "", link("sinks", name)]),
+    ),
     tile("rows", `${say.count(rate(samples, "rows"))} /s`),
     tile("lag", last ? say.lag(last.lag) : "–"),
     tile("not decoded", last ? say.percent(last.bytes_saved, last.bytes_in) : "–", "accent"),
@@ -90,17 +129,32 @@ function tiles(now, samples) {
 
 function plots(samples) {
   const speed = (n) => `${say.count(n)}/s`;
-  const unit = ["payloads", "bytes", "units", "entries"].find((each) => samples.some(({ lag }) => each in lag));
+  const unit = ["payloads", "bytes", "units", "entries"].find((each) =>
+    samples.some(({ lag }) => each in lag),
+  );
   const behind = (n) => say.lag({ [unit]: n });
   return h(
-    "div", { class: "plots" },
+    "div",
+    { class: "plots" },
     plot("payloads and rows", [
       { name: "payloads", points: rates(samples, "payloads"), format: speed, muted: true },
       { name: "rows", points: rates(samples, "rows"), format: speed },
     ]),
-    plot("lag", [{ name: "lag", points: unit ? samples.map(({ time, lag }) => [time, lag[unit] ?? null]) : [], format: behind }]),
+    plot("lag", [
+      {
+        name: "lag",
+        points: unit ? samples.map(({ time, lag }) => [time, lag[unit] ?? null]) : [],
+        format: behind,
+      },
+    ]),
     samples.some((sample) => sample.batch_seconds !== null) &&
-      plot("micro-batch", [{ name: "took", points: samples.map(({ time, batch_seconds: took }) => [time, took]), format: say.seconds }]),
+      plot("micro-batch", [
+        {
+          name: "took",
+          points: samples.map(({ time, batch_seconds: took }) => [time, took]),
+          format: say.seconds,
+        },
+      ]),
   );
 }
 
@@ -109,19 +163,49 @@ function plots(samples) {
 const SHOWN = 50;
 
 function liveRows(path, signal) {
-  const element = h("div", { class: "scroll live", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Rows as they come", "data-key": "live" });
+  const element = h("div", {
+    class: "scroll live",
+    tabindex: "0",
+    role: "log",
+    "aria-live": "off",
+    "aria-label": "Rows as they come",
+    "data-key": "live",
+  });
   const rows = [];
   let number = 0;
   const draw = () => {
-    const names = [...new Set(rows.flatMap(({ row }) => (typeof row === "object" && row ? Object.keys(row) : ["row"])))];
+    const names = [
+      ...new Set(
+        rows.flatMap(({ row }) => (typeof row === "object" && row ? Object.keys(row) : ["row"])),
+      ),
+    ];
     show(
       element,
       rows.length === 0
         ? h("p", { class: "empty" }, "No rows yet.")
         : h(
-            "table", { class: "rows" },
-            h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
-            h("tbody", {}, rows.map(({ row, key }) => h("tr", { "data-key": key, class: "new" }, names.map((name) => cell(typeof row === "object" && row ? row[name] : row))))),
+            "table",
+            { class: "rows" },
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                names.map((name) => h("th", { scope: "col" }, name)),
+              ),
+            ),
+            h(
+              "tbody",
+              {},
+              rows.map(({ row, key }) =>
+                h(
+                  "tr",
+                  { "data-key": key, class: "new" },
+                  names.map((name) => cell(typeof row === "object" && row ? row[name] : row)),
+                ),
+              ),
+            ),
           ),
     );
   };
@@ -134,6 +218,16 @@ function liveRows(path, signal) {
     waits = true;
   };
   draw();
-  events(`${path}/rows?last=20`, signal, taken, (error) => show(element, h("p", { class: "empty" }, error.message, h("br"), error.problems[0]?.hint ?? "")), begun);
+  events(
+    `${path}/rows?last=20`,
+    signal,
+    taken,
+    (error) =>
+      show(
+        element,
+        h("p", { class: "empty" }, error.message, h("br"), error.problems[0]?.hint ?? ""),
+      ),
+    begun,
+  );
   return kept(element);
 }

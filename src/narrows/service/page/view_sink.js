@@ -24,14 +24,43 @@ function drawn(sink, rows, letters) {
   const names = [...new Set((rows ?? []).flatMap((row) => Object.keys(row)))];
   return [
     h(
-      "div", { class: "title" },
-      h("h1", {}, sink.name, h("small", {}, `sink, ${sink.format} to ${sink.connector}, ${sink.guarantee}`)),
-      h("span", { class: "actions" }, sink.pipelines.length === 0 && drop("sinks", sink.name, () => (location.hash = "#/"))),
+      "div",
+      { class: "title" },
+      h(
+        "h1",
+        {},
+        sink.name,
+        h("small", {}, `sink, ${sink.format} to ${sink.connector}, ${sink.guarantee}`),
+      ),
+      h(
+        "span",
+        { class: "actions" },
+        sink.pipelines.length === 0 && drop("sinks", sink.name, () => (location.hash = "#/")),
+      ),
     ),
     h(
-      "div", { class: "stack" },
-      panel("Written by", sink.pipelines.length ? h("p", {}, sink.pipelines.map((each, n) => [n ? ", " : "", link("pipelines", each)])) : h("p", { class: "empty" }, "nobody"), { key: "by" }),
-      rows && panel("Last rows", rowTable(names.map((name) => ({ name })), [...rows].reverse()), { key: "rows" }),
+      "div",
+      { class: "stack" },
+      panel(
+        "Written by",
+        sink.pipelines.length
+          ? h(
+              "p",
+              {},
+              sink.pipelines.map((each, n) => [n ? ", " : "", link("pipelines", each)]),
+            )
+          : h("p", { class: "empty" }, "nobody"),
+        { key: "by" },
+      ),
+      rows &&
+        panel(
+          "Last rows",
+          rowTable(
+            names.map((name) => ({ name })),
+            [...rows].reverse(),
+          ),
+          { key: "rows" },
+        ),
       letters,
       panel("Declared as", sqlText(sink.sql ?? ""), { key: "sql" }),
     ),
