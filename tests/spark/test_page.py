@@ -76,7 +76,7 @@ def test_from_a_stream_to_rows_and_back(page: Page, service: ServiceProcess) -> 
     expect(rows.first).to_have_text("3")
     expect(page.locator(".letters .reason").first).to_be_visible()
     expect(page.locator(".letters pre")).to_have_text("{bad")
-    expect(page.locator(".box.decoder, .box.source").first).to_contain_text("1 of 6 leaves")
+    expect(page.locator(".plan")).to_contain_text("1 of 6 leaves")
 
     make_pipeline(page, "wide", "SELECT a, b->c AS c, b->e[0]->x AS x FROM events WHERE a > 0")
     put(service, "2", event(4))
@@ -103,7 +103,7 @@ def test_a_dead_letter_is_replayed_when_it_is_good(page: Page, service: ServiceP
     folder = service.folder / "late"
     folder.mkdir()
     stream = (
-        f"CREATE OR REPLACE STREAM late (a BIGINT, at STRING) WITH (connector = 'file', "
+        f"CREATE OR REPLACE STREAM late (a BIGINT, at TIMESTAMP) WITH (connector = 'file', "
         f"path = '{folder}'"
     )
     run(page, f"{stream}, eventtime = 'at')")

@@ -36,8 +36,9 @@ function box({ operator, info, children }) {
         : /Decoder|Ingest/.test(operator)
           ? "decoder"
           : "";
-  const { decodes, ...rest } = info;
+  const { decodes, ...others } = info;
   const [, decoded, total] = /^(\d+) of (\d+) leaves/.exec(String(decodes ?? "")) ?? [];
+  const rest = total || !decodes ? others : info;
   return h(
     "div",
     { class: `box ${kind}` },
