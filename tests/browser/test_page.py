@@ -128,6 +128,25 @@ def test_focus_stays_while_the_page_draws_itself_anew(page: Page) -> None:
     expect(button).to_be_focused()
 
 
+def test_a_tab_that_nobody_sees_asks_for_nothing(browser: Browser, api: Asking) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.clock.install()
+    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => window.away })")
+    page.goto(api.url)
+    expect(page.locator(".listing").first).to_be_visible()
+    turn = "away => { window.away = away; document.dispatchEvent(new Event('visibilitychange')); }"
+    page.evaluate(turn, True)
+    page.clock.run_for(10_000)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(600_000)
+    assert asked == []
+    with page.expect_request("**/pipelines?*"):
+        page.evaluate(turn, False)
+    context.close()
+
+
 def test_what_is_not_there_is_said(page: Page, api: Asking) -> None:
     page.goto(f"{api.url}/#/pipelines/nothing")
     expect(page.get_by_role("alert")).to_contain_text("nothing")
