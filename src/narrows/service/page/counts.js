@@ -1,23 +1,37 @@
 // What was counted, as samples over time, and what that makes per second.
 
+const KEYS = {
+  payloads: "payloads",
+  rows: "rows_shipped",
+  bytes_in: "payload_bytes",
+  bytes_saved: "saved_bytes",
+  bad: "bad",
+};
+
+function summed(read) {
+  const sum = (key) => read.reduce((total, counts) => total + (counts[key] ?? 0), 0);
+  const counted = Object.entries(KEYS).map(([ours, theirs]) => [ours, sum(theirs)]);
+  return { time: Date.now() / 1000, ...Object.fromEntries(counted) };
+}
+
 // The counts of a pipeline as a sample, like those of the service's history.
-export function sampleOf(stats, now = Date.now() / 1000) {
-  const read = Object.values(stats.read);
-  const sum = (key) => read.reduce((total, counts) => total + counts[key], 0);
+export function sampleOf(stats) {
   const lag = {};
   for (const by of Object.values(stats.lag))
     for (const [unit, n] of Object.entries(by)) lag[unit] = (lag[unit] ?? 0) + n;
   for (const shared of Object.values(stats.shared)) lag.entries = (lag.entries ?? 0) + shared.lag;
-  return {
-    time: now,
-    payloads: sum("payloads"),
-    rows: sum("rows_shipped"),
-    bytes_in: sum("payload_bytes"),
-    bytes_saved: sum("saved_bytes"),
-    bad: sum("bad"),
-    lag,
-    batch_seconds: stats.batch_seconds,
-  };
+  return { ...summed(Object.values(stats.read)), lag, batch_seconds: stats.batch_seconds };
+}
+
+// The counts of everything. A shared stream is read once, by its ingest, for all its pipelines.
+export function sampleOfAll(pipelines, shared) {
+  const read = pipelines.flatMap(({ stats }) => Object.entries(stats?.read ?? {}));
+  const alone = read.filter(([source]) => !shared.some(({ name }) => name === source));
+  const ingested = shared.map(({ counts }) => ({
+    ...counts,
+    saved_bytes: Math.max(0, (counts.payload_bytes ?? 0) - (counts.segment_bytes ?? 0)),
+  }));
+  return summed([...alone.map(([, counts]) => counts), ...ingested]);
 }
 
 // Adds a sample; forgets those of more than half an hour ago.

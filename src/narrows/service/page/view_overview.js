@@ -1,7 +1,7 @@
 // Everything that is declared, and how it fares.
 
 import { all, poll } from "./api.js";
-import { rate, rates, remember, sampleOf } from "./counts.js";
+import { rate, rates, remember, sampleOf, sampleOfAll } from "./counts.js";
 import { h, show } from "./dom.js";
 import * as say from "./format.js";
 import { drop, failing, leaves, link, panel, pipelineActions, state } from "./parts.js";
@@ -10,6 +10,7 @@ import { listing } from "./table.js";
 
 export function overview(main, { signal }) {
   const samples = new Map();
+  const together = [];
   const look = async () => {
     const [pipelines, streams, tables, sinks] = await Promise.all([
       all("pipelines?stats=true", signal),
@@ -17,6 +18,8 @@ export function overview(main, { signal }) {
       all("tables", signal),
       all("sinks", signal),
     ]);
+    const shared = streams.some((each) => each.shared) ? await all("shared", signal) : [];
+    remember(together, sampleOfAll(pipelines, shared));
     for (const { name, stats } of pipelines) {
       if (!samples.has(name)) samples.set(name, []);
       if (stats) remember(samples.get(name), sampleOf(stats));
@@ -24,16 +27,16 @@ export function overview(main, { signal }) {
     show(
       main,
       h("h1", { class: "hidden" }, "Overview"),
-      drawn({ pipelines, streams, tables, sinks }, samples, look),
+      drawn({ pipelines, streams, tables, sinks }, samples, together, look),
     );
   };
   poll(look, 2000, signal, failing(main));
 }
 
-function drawn({ pipelines, streams, tables, sinks }, samples, look) {
+function drawn({ pipelines, streams, tables, sinks }, samples, together, look) {
   if (pipelines.length + streams.length + tables.length + sinks.length === 0) return [welcome()];
   return [
-    totals(pipelines, streams, samples),
+    totals(pipelines, together),
     panel("Pipelines", pipelineList(pipelines, samples, look), {
       key: "pipelines",
       aside: h("a", { class: "button", href: "#/editor" }, "New"),
@@ -59,13 +62,10 @@ function welcome() {
   );
 }
 
-function totals(pipelines, streams, samples) {
+function totals(pipelines, together) {
   const running = pipelines.filter(({ actual }) => actual === "running").length;
   const failed = pipelines.filter(({ actual }) => actual === "failed").length;
-  const together = (key) =>
-    pipelines.reduce((sum, { name }) => sum + (rate(samples.get(name) ?? [], key) ?? 0), 0);
-  const lasts = pipelines.map(({ name }) => samples.get(name)?.at(-1)).filter(Boolean);
-  const total = (key) => lasts.reduce((sum, sample) => sum + sample[key], 0);
+  const total = together.at(-1);
   const tile = (label, value, note, kind = "") =>
     h(
       "div",
@@ -77,15 +77,15 @@ function totals(pipelines, streams, samples) {
     "dl",
     { class: "tiles" },
     tile("running", String(running), ` of ${pipelines.length} pipelines`),
-    tile("payloads", say.count(together("payloads")), " /s"),
-    tile("read", say.bytes(together("bytes_in")), " /s"),
+    tile("payloads", say.count(rate(together, "payloads") ?? 0), " /s"),
+    tile("read", say.bytes(rate(together, "bytes_in") ?? 0), " /s"),
     tile(
       "not decoded",
-      say.percent(total("bytes_saved"), total("bytes_in")),
-      total("bytes_saved") ? ` ${say.bytes(total("bytes_saved"))} saved` : "",
+      say.percent(total.bytes_saved, total.bytes_in),
+      total.bytes_saved ? ` ${say.bytes(total.bytes_saved)} saved` : "",
       "accent",
     ),
-    tile("bad payloads", say.count(total("bad")), "", total("bad") ? "warn" : ""),
+    tile("bad payloads", say.count(total.bad), "", total.bad ? "warn" : ""),
     failed > 0 && tile("failed", String(failed), failed > 1 ? " pipelines" : " pipeline", "bad"),
   );
 }
