@@ -1,28 +1,31 @@
-"""Makes docs/page.png: the page over a service that reads vehicles which are made up meanwhile.
+"""Makes docs/page.png: the editor of the page over examples/vehicles.sql.
 
     python tools/page_screenshot.py [--all FOLDER]
 
-With `--all`, every view, light, dark and on a phone, to be looked at.
+The plan is the planner's; there is no Spark behind it, only a session that says that pipelines run.
+With `--all`, every view, light, dark and on a phone, to be looked at: its figures are made up.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
+import math
 import sys
 import tempfile
-import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, expect
 
+from narrows.worker.counts import ReadCounts
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from support import fake_session  # noqa: E402
 from support.browser import browser, opened  # noqa: E402
-from support.service_process import ServiceProcess  # noqa: E402
+from support.service import served  # noqa: E402
 
 QUERY = """-- which cars are low, and what their batteries say
 SELECT vin, tyres[0]->pressure AS front_left,
@@ -33,59 +36,28 @@ WHERE battery->soc < 20 AND tyres[0]->pressure < 1.8
 """
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+VIEWS = ("", "editor", "streams/vehicles", "pipelines/low_pressure")
+_LOOKS = 15
+"""Seconds of history that plots shall have."""
 
 
-def vehicle(chance: random.Random, number: int) -> dict[str, Any]:
-    def some(low: float, high: float) -> float:
-        return round(chance.uniform(low, high), 2)
+class BusyPipeline(fake_session.FakePipeline):
+    def counts(self) -> dict[str, ReadCounts]:
+        seconds = time.monotonic() % 1e6
+        n = int(3000 * seconds + 2000 * math.sin(seconds / 3))
+        return {"vehicles": ReadCounts(n, n * 1400, n // 10**6, 3, n, n // 5, n * 160)}
 
-    cell = {"voltage": some(3, 4), "temperature": some(10, 40), "cycles": 120}
-    place = {"lat": some(-60, 60), "lon": some(-180, 180)}
-    return {
-        "vin": f"W{number % 900:06d}",
-        "ts": f"2026-11-16T{number // 3600 % 24:02d}:{number // 60 % 60:02d}:{number % 60:02d}Z",
-        "speed": some(0, 130),
-        "odometer": number,
-        "battery": {"soc": some(0, 100), "voltage": some(350, 400), "temperature": 21.5}
-        | {"cells": [cell] * 12},
-        "position": {**place, "heading": some(0, 360), "accuracy": 4.0},
-        "tyres": [{"pressure": some(1.5, 2.8), "temperature": some(5, 60), "age_days": 90}] * 4,
-        "trip": {"id": f"t{number}", "legs": [{"from": place, "to": place, "km": some(1, 99)}] * 3},
-        "faults": [{"code": "P0420", "severity": 2, "text": "catalyst efficiency too low"}],
-        "labels": {"depot": chance.choice(["north", "south"]), "fleet": "7"},
-    }
+    def lag(self) -> dict[str, dict[str, int]]:
+        return {"vehicles": {"bytes": int(9e5 * (1.3 + math.sin(time.monotonic())))}}
 
 
-def feed(folder: Path, stop: threading.Event) -> None:
-    chance, number = random.Random(17), 0
-    while not stop.wait(0.7):
-        lines = []
-        for _ in range(chance.randrange(200, 500)):
-            number += 1
-            lines.append(json.dumps(vehicle(chance, number)))
-        if number % 3 == 0:
-            lines.append('{"vin": "W000042", "ts": 17')
-        hidden = folder / f".{number}"
-        hidden.write_text("\n".join(lines) + "\n", "utf-8")
-        hidden.rename(folder / f"{number:09d}.json")
-
-
-def declared(folder: Path) -> str:
-    sql = (ROOT / "examples/vehicles.sql").read_text("utf-8")
-    sql = sql.replace("'data/vehicles', format = 'json'", f"'{folder}/in', shared = true")
-    sql = sql.replace(
-        "connector = 'file', path = 'out/alerts', format = 'json'", "connector = 'memory'"
-    )
-    return sql.replace("'out/", f"'{folder}/out/").replace("'data/fleets'", f"'{folder}/fleets'")
-
-
-def shot(found: Browser, url: str, file: Path, type_in: str = "", **settings: Any) -> None:
+def shot(found: Browser, url: str, file: Path, **settings: Any) -> None:
     with opened(found, url, **settings) as page:
         expect(page.locator("main .panel").first).to_be_visible()
-        if type_in:
-            page.get_by_label("SQL", exact=True).fill(type_in)
+        if url.endswith("editor"):
+            page.get_by_label("SQL", exact=True).fill(QUERY)
             expect(page.locator(".status")).to_contain_text("decodes")
-        page.wait_for_timeout(8000 if "editor" not in url else 1500)
+        page.wait_for_timeout(1500 if url.endswith("editor") else 7000)
         page.screenshot(path=file)
         print(file)
 
@@ -93,26 +65,31 @@ def shot(found: Browser, url: str, file: Path, type_in: str = "", **settings: An
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", type=Path, metavar="FOLDER")
-    folder = parser.parse_args().all
-    stop = threading.Event()
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(made)
-        (place / "in").mkdir()
-        threading.Thread(target=feed, args=(place / "in", stop), daemon=True).start()
-        with ServiceProcess(place) as service, browser() as found:
-            service.client.execute(declared(place))
-            service.client.execute("START PIPELINE low_pressure, battery_health")
-            url = f"http://127.0.0.1:{service.port}/#/"
-            shot(found, f"{url}editor", ROOT / "docs/page.png", QUERY, viewport=WIDE)
-            for view in ("", "editor", "streams/vehicles", "pipelines/low_pressure"):
-                name = view.partition("/")[0] or "overview"
-                text = QUERY if view == "editor" else ""
-                for scheme in ("light", "dark") if folder else ():
-                    settings = {"viewport": WIDE, "color_scheme": scheme}
-                    shot(found, url + view, folder / f"{name}-{scheme}.png", text, **settings)
-                if folder:
-                    shot(found, url + view, folder / f"{name}-phone.png", text, viewport=PHONE)
-            stop.set()
+    folder: Path | None = parser.parse_args().all
+    fake_session.FakePipeline = BusyPipeline  # type: ignore[misc]
+    with (
+        tempfile.TemporaryDirectory() as state,
+        served(
+            Path(state),
+            fake_session.fake_sessions()[0],
+            files=[ROOT / "examples/vehicles.sql"],
+        ) as api,
+        browser() as found,
+    ):
+        for name in ("low_pressure", "battery_health"):
+            assert api.post(f"/pipelines/{name}/start").status == 200
+        url = f"{api.url}/#/"
+        shot(found, f"{url}editor", ROOT / "docs/page.png", viewport=WIDE)
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        time.sleep(_LOOKS)
+        for view in VIEWS:
+            name = view.partition("/")[0] or "overview"
+            for scheme in ("light", "dark"):
+                look = {"viewport": WIDE, "color_scheme": scheme}
+                shot(found, url + view, folder / f"{name}-{scheme}.png", **look)
+            shot(found, url + view, folder / f"{name}-phone.png", viewport=PHONE)
 
 
 if __name__ == "__main__":
