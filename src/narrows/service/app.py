@@ -29,7 +29,7 @@ from narrows.service.routes import (
     sinks,
     sources,
     statements,
-    test_rows,
+    try_rows,
 )
 from narrows.service.routes.common import PROBLEMS
 from narrows.service.security import Guard
@@ -37,7 +37,7 @@ from narrows.service.security import Guard
 _ROUTERS = (
     *(health.router, statements.router, explain.router, sources.streams, sources.tables),
     *(sinks.router, events.router, pipelines.router, shared.router, dead_letters.router),
-    *(queries.router, test_rows.router, metrics.router, history.router),
+    *(queries.router, try_rows.router, metrics.router, history.router),
 )
 
 
