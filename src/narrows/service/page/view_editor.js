@@ -155,7 +155,7 @@ export function editorView(main, { signal }) {
         answers.map((answer) => resultOf(answer)),
         h("p", { class: "muted" }, `${((performance.now() - began) / 1000).toFixed(2)} s`),
       );
-      await learn();
+      relearn(); // not awaited: the next run need not wait for it
       return `${answers.length === 1 ? "done" : `${answers.length} statements executed`}`;
     } catch (error) {
       if (signal.aborted) return null;
@@ -165,7 +165,7 @@ export function editorView(main, { signal }) {
       show(results, h("p", { class: "trouble", role: "alert" }, told(error), executed));
       if (error instanceof Problem && first === 0 && !single)
         editor.mark(placed(value, error.problems));
-      await learn();
+      relearn(); // not awaited: the next run need not wait for it
       return null;
     }
   }
@@ -190,6 +190,10 @@ export function editorView(main, { signal }) {
       list.map(({ name, columns }) => ({ name, columns, kind: Object.values(kinds)[n] })),
     );
     await explain();
+  }
+
+  function relearn() {
+    learn().catch((error) => !signal.aborted && show(wrong, h("li", {}, told(error))));
   }
 
   const bar = h(
@@ -223,7 +227,7 @@ export function editorView(main, { signal }) {
     ),
   );
   editor.area.focus();
-  learn().catch((error) => !signal.aborted && show(wrong, h("li", {}, told(error))));
+  relearn();
 }
 
 function resultOf({ statement, text, columns, rows, more }) {
