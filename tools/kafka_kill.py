@@ -2,10 +2,11 @@
 
     python tools/kafka_kill.py --kills 12 --restarts 3 [--seed 7] [--folder ...]
 
-Three pipelines read one topic: one whose readers write, one that computes, one on a shared stream.
-While messages come in, the driver or a worker is killed again and again (SIGKILL), and the broker
-is killed or stopped, and started again. At the end a reader of committed messages must find in each
-topic every row once, and the rows of a key in their order. It fails with what it found instead.
+Four pipelines read one topic: one whose readers write, one that computes, one on a shared stream,
+and one with windows, which shuffles and keeps state. While messages come in, the driver or a worker
+is killed again and again (SIGKILL), and the broker is killed or stopped, and started again. At the
+end a reader of committed messages must find in each topic every row once, and the rows of a key in
+their order; of the windows, each once, and with all its rows. It fails with what it found instead.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
@@ -36,18 +38,29 @@ CREATE STREAM s (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
 CREATE STREAM t (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
   brokers = '{brokers}', topic = 'in', format = 'json', start_at = 'earliest',
   max_messages_per_trigger = {at_once}, shared = true);
+CREATE STREAM u (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
+  brokers = '{brokers}', topic = 'in', format = 'json', start_at = 'earliest',
+  max_messages_per_trigger = {at_once}, eventtime = 'id', eventtime_unit = 's',
+  watermark = '{late} seconds');
 CREATE SINK copied WITH (connector = 'kafka', brokers = '{brokers}', topic = 'copied',
   key = 'k', exactly_once = true);
 CREATE SINK computed WITH (connector = 'kafka', brokers = '{brokers}', topic = 'computed',
   key = 'k', exactly_once = true);
 CREATE SINK shared WITH (connector = 'kafka', brokers = '{brokers}', topic = 'shared',
   key = 'k', exactly_once = true, headers = '{{"id": "{{id}}"}}');
+CREATE SINK windows WITH (connector = 'kafka', brokers = '{brokers}', topic = 'windows',
+  key = 'k', exactly_once = true);
 CREATE PIPELINE p INTO copied AS SELECT id, k FROM s;
 CREATE PIPELINE q INTO computed AS SELECT id, upper(k) AS k, id * 10 AS c FROM s WHERE id >= 0;
 CREATE PIPELINE r INTO shared AS SELECT id, k, more FROM t;
+CREATE PIPELINE w INTO windows AS SELECT k, count(*) AS n, min(id) AS low, max(id) AS high FROM u
+  GROUP BY k, tumblingwindow('ss', {window});
 """
 TOPICS = ("copied", "computed", "shared")
+WINDOWS = "windows"
 PARTITIONS, KEYS, AT_ONCE = 3, 11, 400
+WINDOW, LATE = 100, 2_000
+"""Ids that a window spans, and by how many a partition may be behind another."""
 DEADLINE = 300.0
 
 
@@ -77,7 +90,8 @@ class Kill:
         try:
             self._make_topics()
             (self.folder / "p.sql").write_text(
-                SQL.format(brokers=self.broker.address, at_once=AT_ONCE), "utf-8"
+                SQL.format(brokers=self.broker.address, at_once=AT_ONCE, window=WINDOW, late=LATE),
+                "utf-8",
             )
             for kill in killings:
                 before = self._ends()
@@ -93,6 +107,7 @@ class Kill:
             self._finish()
             for topic in TOPICS:
                 self._check(topic)
+            self._check_windows()
         finally:
             self._end_process()
             if self.looking is not None:
@@ -172,7 +187,9 @@ class Kill:
 
     def _make_topics(self) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.address})
-        made = admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in ("in", *TOPICS)])
+        made = admin.create_topics(
+            [NewTopic(name, PARTITIONS, 1) for name in ("in", WINDOWS, *TOPICS)]
+        )
         for future in made.values():
             future.result(DEADLINE)
 
@@ -215,7 +232,22 @@ class Kill:
             )
         print(f"{topic}: {self.put} rows, each once, each key in order", flush=True)
 
-    def _committed(self, topic: str) -> Iterator[tuple[int, bytes | None, dict[str, int]]]:
+    def _check_windows(self) -> None:
+        wanted: dict[tuple[str, int], list[int]] = {}
+        for number in range(self.put):
+            wanted.setdefault((f"k{number % KEYS}", number // WINDOW), []).append(number)
+        rows = [row for _, _, row in self._committed(WINDOWS)]
+        found = sorted((row["k"], row["n"], row["low"], row["high"]) for row in rows)
+        right = sorted((k, len(ids), ids[0], ids[-1]) for (k, _), ids in wanted.items())
+        if found != right:
+            missing, more = set(right).difference(found), set(found).difference(right)
+            raise WrongRowsError(
+                f"{WINDOWS}: of {len(right)} windows {len(missing)} are missing"
+                f" ({sorted(missing)[:5]}), {len(found)} are there ({sorted(more)[:5]})"
+            )
+        print(f"{WINDOWS}: {len(right)} windows, each once, with all its rows", flush=True)
+
+    def _committed(self, topic: str) -> Iterator[tuple[int, bytes | None, dict[str, Any]]]:
         with contextlib.closing(self._consumer()) as consumer:
             consumer.assign(_places(topic))
             ended: set[int | None] = set()
