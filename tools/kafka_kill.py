@@ -24,12 +24,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from kafka_broker import Broker
+from kafka_kill_rows import (
+    DEADLINE,
+    KEYS,
+    PARTITIONS,
+    WINDOW,
+    WrongRowsError,
+    check_rows,
+    check_windows,
+    consumer_of,
+    places,
+)
 
 SQL = """
 CREATE STREAM s (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
@@ -58,14 +68,9 @@ CREATE PIPELINE w INTO windows AS SELECT k, count(*) AS n, min(id) AS low, max(i
 """
 TOPICS = ("copied", "computed", "shared")
 WINDOWS = "windows"
-PARTITIONS, KEYS, AT_ONCE = 3, 11, 400
-WINDOW, LATE = 100, 2_000
-"""Ids that a window spans, and by how many a partition may be behind another."""
-DEADLINE = 300.0
-
-
-class WrongRowsError(Exception):
-    """A topic that does not hold every row once and in order."""
+AT_ONCE = 400
+LATE = 2_000
+"""By how many ids a partition may be behind another."""
 
 
 class Kill:
@@ -106,8 +111,8 @@ class Kill:
             self._end_process()
             self._finish()
             for topic in TOPICS:
-                self._check(topic)
-            self._check_windows()
+                check_rows(self.broker.address, topic, self.put)
+            check_windows(self.broker.address, WINDOWS, self.put)
         finally:
             self._end_process()
             if self.looking is not None:
@@ -207,7 +212,7 @@ class Kill:
         """How far topics reach; a broker that has just started knows that after a while."""
         deadline = time.monotonic() + DEADLINE
         if self.looking is None:
-            self.looking = self._consumer()
+            self.looking = consumer_of(self.broker.address)
         while True:
             try:
                 return {topic: _end(self.looking, topic) for topic in TOPICS}
@@ -216,71 +221,10 @@ class Kill:
                     raise
                 threading.Event().wait(0.5)
 
-    def _check(self, topic: str) -> None:
-        ids: dict[int, list[int]] = {}
-        by_key: dict[bytes | None, list[int]] = {}
-        for partition, key, row in self._committed(topic):
-            ids.setdefault(row["id"], []).append(partition)
-            by_key.setdefault(key, []).append(row["id"])
-        twice = sorted(number for number, places in ids.items() if len(places) > 1)
-        missing = sorted(set(range(self.put)).difference(ids))
-        unordered = [key for key, found in by_key.items() if found != sorted(found)]
-        if twice or missing or unordered or len(ids) != self.put:
-            raise WrongRowsError(
-                f"{topic}: of {self.put} rows {len(missing)} are missing ({missing[:5]}),"
-                f" {len(twice)} there more than once ({twice[:5]}), out of order: {unordered}"
-            )
-        print(f"{topic}: {self.put} rows, each once, each key in order", flush=True)
-
-    def _check_windows(self) -> None:
-        wanted: dict[tuple[str, int], list[int]] = {}
-        for number in range(self.put):
-            wanted.setdefault((f"k{number % KEYS}", number // WINDOW), []).append(number)
-        rows = [row for _, _, row in self._committed(WINDOWS)]
-        found = sorted((row["k"], row["n"], row["low"], row["high"]) for row in rows)
-        right = sorted((k, len(ids), ids[0], ids[-1]) for (k, _), ids in wanted.items())
-        if found != right:
-            missing, more = set(right).difference(found), set(found).difference(right)
-            raise WrongRowsError(
-                f"{WINDOWS}: of {len(right)} windows {len(missing)} are missing"
-                f" ({sorted(missing)[:5]}), {len(found)} are there ({sorted(more)[:5]})"
-            )
-        print(f"{WINDOWS}: {len(right)} windows, each once, with all its rows", flush=True)
-
-    def _committed(self, topic: str) -> Iterator[tuple[int, bytes | None, dict[str, Any]]]:
-        with contextlib.closing(self._consumer()) as consumer:
-            consumer.assign(_places(topic))
-            ended: set[int | None] = set()
-            while len(ended) < PARTITIONS:
-                found = consumer.poll(DEADLINE)
-                if found is None:
-                    raise WrongRowsError(f"{topic} has no end: a transaction is open")
-                error = found.error()
-                if error is None:
-                    yield found.partition() or 0, found.key(), json.loads(found.value() or b"{}")
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    ended.add(found.partition())
-
-    def _consumer(self) -> Consumer:
-        return Consumer(
-            {
-                "bootstrap.servers": self.broker.address,
-                "group.id": "kill",
-                "enable.partition.eof": True,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "log_level": 0,
-            }
-        )
-
 
 def _end(consumer: Consumer, topic: str) -> int:
-    ends = [consumer.get_watermark_offsets(place, 10.0) for place in _places(topic)]
+    ends = [consumer.get_watermark_offsets(place, 10.0) for place in places(topic)]
     return sum(end for _, end in filter(None, ends))
-
-
-def _places(topic: str) -> list[TopicPartition]:
-    return [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
 
 
 def _python_workers(driver: int) -> Iterator[int]:
