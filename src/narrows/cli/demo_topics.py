@@ -64,6 +64,10 @@ def _broker(folder: Path) -> Iterator[str]:
 class Topics:
     def __init__(self, brokers: str) -> None:
         self._brokers = brokers
+        self._client: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": brokers,
+            "log_level": 0,  # what is wrong is said by errors
+        }
         self._prefix = f"narrows-demo-{uuid.uuid4().hex[:8]}"
         self._made: list[str] = []
 
@@ -71,7 +75,7 @@ class Topics:
         from confluent_kafka import Producer
 
         topic = self._make("vehicles")
-        producer = Producer({"bootstrap.servers": self._brokers, "linger.ms": 20})
+        producer = Producer({**self._client, "linger.ms": 20})
         total = 0
         for partition in range(_PARTITIONS):
             for text in vehicles(count, partition, _PARTITIONS):
@@ -96,7 +100,7 @@ class Topics:
 
         name = f"{self._prefix}-{run}-{pipeline}"
         settings = {"group.id": self._prefix, "enable.partition.eof": True}
-        consumer = Consumer({"bootstrap.servers": self._brokers, **settings})
+        consumer = Consumer({**self._client, **settings})
         rows: list[dict[str, Any]] = []
         ended = 0
         with contextlib.closing(consumer):
@@ -115,7 +119,7 @@ class Topics:
         from confluent_kafka.admin import AdminClient
 
         if self._made:
-            futures = AdminClient({"bootstrap.servers": self._brokers}).delete_topics(self._made)
+            futures = AdminClient(self._client).delete_topics(self._made)
             for future in futures.values():
                 future.exception(_SECONDS)
 
@@ -125,7 +129,7 @@ class Topics:
         from confluent_kafka.cimpl import NewTopic
 
         topic = f"{self._prefix}-{name}"
-        admin = AdminClient({"bootstrap.servers": self._brokers})
+        admin = AdminClient(self._client)
         try:
             admin.create_topics([NewTopic(topic, _PARTITIONS)])[topic].result(_SECONDS)
         except KafkaException as error:
