@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from narrows.cli.demo_data import BROKEN, vehicles
+from narrows.cli.shown import shown
 from narrows.connectors.kafka.cluster import require_library
 from narrows.errors import Code, fail
 
@@ -118,10 +119,12 @@ class Topics:
         """They were made on somebody's brokers."""
         from confluent_kafka.admin import AdminClient
 
-        if self._made:
-            futures = AdminClient(self._client).delete_topics(self._made)
-            for future in futures.values():
-                future.exception(_SECONDS)
+        if not self._made:
+            return
+        admin = AdminClient(self._client)  # it must live until everything is answered
+        for topic, future in admin.delete_topics(self._made).items():
+            if (error := future.exception(_SECONDS)) is not None:
+                print(shown(f"topic {topic} could not be removed: {error}"), file=sys.stderr)
 
     def _make(self, name: str) -> str:
         from confluent_kafka import KafkaException
