@@ -8,9 +8,9 @@ broker: the driver, the JVM, the Python workers. Starting a pipeline or a query,
 CPU time on either side, is in them: few messages show little else.
 
 Spark's side reads the same payloads from Parquet files, as binary rows, and writes text files where
-ours writes a topic: its Kafka connector is a jar of its own, and Maven Central has none that goes
-with this Spark. So it neither fetches nor produces a message, which flatters it. Both sides run in
-one Spark session, in turns, and what they have written is compared.
+ours writes a topic: when this was written, its Kafka connector for this Spark could not be had, and
+that of 4.2.0 not with all its dependencies. So it neither fetches nor produces a message, which
+flatters it. Both sides run in one Spark session, in turns, and what they have written is compared.
 
 Then: eight pipelines on a shared topic, against two that read it each for itself.
 """
