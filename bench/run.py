@@ -26,6 +26,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "shared_streams.py": ("--megabytes", "50"),
     "tpch.py": ("--scale", "0.01", "--repeats", "1"),
     "nexmark.py": ("--events", "20000", "--repeats", "1"),
+    "kafka.py": ("--messages", "80000", "--repeats", "1"),
     "wide_table.py": ("--rows", "20000", "--repeats", "1"),
 }
 """The benchmarks, and what makes them quick."""

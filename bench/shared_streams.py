@@ -10,13 +10,8 @@ JVM, the driver and the Python workers.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -25,15 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812
 import narrows
 import report
 import wide_data
+from cost import Cost, measured
 
 IDLE_SECONDS = 20
 WARM_UP_MEGABYTES = 40
-
-
-@dataclass
-class Cost:
-    wall: float = 0.0
-    cpu: float = 0.0
 
 
 def main() -> None:
@@ -162,38 +152,6 @@ def compare(spark: SparkSession, one: Path, other: Path, columns: list[tuple[str
         counts.add(answers[0][0])
     (count,) = counts
     return int(count)
-
-
-@contextmanager
-def measured() -> Iterator[Cost]:
-    cost = Cost()
-    wall, cpu = time.perf_counter(), cpu_seconds()
-    yield cost
-    cost.wall, cost.cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process and all below it, those that have ended included."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
-            text = (folder / "stat").read_text()
-        except OSError:
-            continue
-        after_name = text.rpartition(")")[2].split()
-        parents[int(folder.name)] = int(after_name[1])
-        ticks[int(folder.name)] = sum(map(int, after_name[11:15]))
-    total = 0
-    for process in ticks:
-        ancestor: int | None = process
-        while ancestor is not None and ancestor != os.getpid():
-            ancestor = parents.get(ancestor)
-        if ancestor is not None:
-            total += ticks[process]
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

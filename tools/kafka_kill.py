@@ -2,10 +2,11 @@
 
     python tools/kafka_kill.py --kills 12 --restarts 3 [--seed 7] [--folder ...]
 
-Three pipelines read one topic: one whose readers write, one that computes, one on a shared stream.
-While messages come in, the driver or a worker is killed again and again (SIGKILL), and the broker
-is killed or stopped, and started again. At the end a reader of committed messages must find in each
-topic every row once, and the rows of a key in their order. It fails with what it found instead.
+Four pipelines read one topic: one whose readers write, one that computes, one on a shared stream,
+and one with windows, which shuffles and keeps state. While messages come in, the driver or a worker
+is killed again and again (SIGKILL), and the broker is killed or stopped, and started again. At the
+end a reader of committed messages must find in each topic every row once, and the rows of a key in
+their order; of the windows, each once, and with all its rows. It fails with what it found instead.
 """
 
 from __future__ import annotations
@@ -24,10 +25,21 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from kafka_broker import Broker
+from kafka_kill_rows import (
+    DEADLINE,
+    KEYS,
+    PARTITIONS,
+    WINDOW,
+    WrongRowsError,
+    check_rows,
+    check_windows,
+    consumer_of,
+    places,
+)
 
 SQL = """
 CREATE STREAM s (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
@@ -36,23 +48,29 @@ CREATE STREAM s (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
 CREATE STREAM t (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
   brokers = '{brokers}', topic = 'in', format = 'json', start_at = 'earliest',
   max_messages_per_trigger = {at_once}, shared = true);
+CREATE STREAM u (id BIGINT, k STRING, more STRING) WITH (connector = 'kafka',
+  brokers = '{brokers}', topic = 'in', format = 'json', start_at = 'earliest',
+  max_messages_per_trigger = {at_once}, eventtime = 'id', eventtime_unit = 's',
+  watermark = '{late} seconds');
 CREATE SINK copied WITH (connector = 'kafka', brokers = '{brokers}', topic = 'copied',
   key = 'k', exactly_once = true);
 CREATE SINK computed WITH (connector = 'kafka', brokers = '{brokers}', topic = 'computed',
   key = 'k', exactly_once = true);
 CREATE SINK shared WITH (connector = 'kafka', brokers = '{brokers}', topic = 'shared',
   key = 'k', exactly_once = true, headers = '{{"id": "{{id}}"}}');
+CREATE SINK windows WITH (connector = 'kafka', brokers = '{brokers}', topic = 'windows',
+  key = 'k', exactly_once = true);
 CREATE PIPELINE p INTO copied AS SELECT id, k FROM s;
 CREATE PIPELINE q INTO computed AS SELECT id, upper(k) AS k, id * 10 AS c FROM s WHERE id >= 0;
 CREATE PIPELINE r INTO shared AS SELECT id, k, more FROM t;
+CREATE PIPELINE w INTO windows AS SELECT k, count(*) AS n, min(id) AS low, max(id) AS high FROM u
+  GROUP BY k, tumblingwindow('ss', {window});
 """
 TOPICS = ("copied", "computed", "shared")
-PARTITIONS, KEYS, AT_ONCE = 3, 11, 400
-DEADLINE = 300.0
-
-
-class WrongRowsError(Exception):
-    """A topic that does not hold every row once and in order."""
+WINDOWS = "windows"
+AT_ONCE = 400
+LATE = 2_000
+"""By how many ids a partition may be behind another."""
 
 
 class Kill:
@@ -77,7 +95,8 @@ class Kill:
         try:
             self._make_topics()
             (self.folder / "p.sql").write_text(
-                SQL.format(brokers=self.broker.address, at_once=AT_ONCE), "utf-8"
+                SQL.format(brokers=self.broker.address, at_once=AT_ONCE, window=WINDOW, late=LATE),
+                "utf-8",
             )
             for kill in killings:
                 before = self._ends()
@@ -92,7 +111,8 @@ class Kill:
             self._end_process()
             self._finish()
             for topic in TOPICS:
-                self._check(topic)
+                check_rows(self.broker.address, topic, self.put)
+            check_windows(self.broker.address, WINDOWS, self.put)
         finally:
             self._end_process()
             if self.looking is not None:
@@ -172,7 +192,9 @@ class Kill:
 
     def _make_topics(self) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.address})
-        made = admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in ("in", *TOPICS)])
+        made = admin.create_topics(
+            [NewTopic(name, PARTITIONS, 1) for name in ("in", WINDOWS, *TOPICS)]
+        )
         for future in made.values():
             future.result(DEADLINE)
 
@@ -190,7 +212,7 @@ class Kill:
         """How far topics reach; a broker that has just started knows that after a while."""
         deadline = time.monotonic() + DEADLINE
         if self.looking is None:
-            self.looking = self._consumer()
+            self.looking = consumer_of(self.broker.address)
         while True:
             try:
                 return {topic: _end(self.looking, topic) for topic in TOPICS}
@@ -199,56 +221,10 @@ class Kill:
                     raise
                 threading.Event().wait(0.5)
 
-    def _check(self, topic: str) -> None:
-        ids: dict[int, list[int]] = {}
-        by_key: dict[bytes | None, list[int]] = {}
-        for partition, key, row in self._committed(topic):
-            ids.setdefault(row["id"], []).append(partition)
-            by_key.setdefault(key, []).append(row["id"])
-        twice = sorted(number for number, places in ids.items() if len(places) > 1)
-        missing = sorted(set(range(self.put)).difference(ids))
-        unordered = [key for key, found in by_key.items() if found != sorted(found)]
-        if twice or missing or unordered or len(ids) != self.put:
-            raise WrongRowsError(
-                f"{topic}: of {self.put} rows {len(missing)} are missing ({missing[:5]}),"
-                f" {len(twice)} there more than once ({twice[:5]}), out of order: {unordered}"
-            )
-        print(f"{topic}: {self.put} rows, each once, each key in order", flush=True)
-
-    def _committed(self, topic: str) -> Iterator[tuple[int, bytes | None, dict[str, int]]]:
-        with contextlib.closing(self._consumer()) as consumer:
-            consumer.assign(_places(topic))
-            ended: set[int | None] = set()
-            while len(ended) < PARTITIONS:
-                found = consumer.poll(DEADLINE)
-                if found is None:
-                    raise WrongRowsError(f"{topic} has no end: a transaction is open")
-                error = found.error()
-                if error is None:
-                    yield found.partition() or 0, found.key(), json.loads(found.value() or b"{}")
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    ended.add(found.partition())
-
-    def _consumer(self) -> Consumer:
-        return Consumer(
-            {
-                "bootstrap.servers": self.broker.address,
-                "group.id": "kill",
-                "enable.partition.eof": True,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "log_level": 0,
-            }
-        )
-
 
 def _end(consumer: Consumer, topic: str) -> int:
-    ends = [consumer.get_watermark_offsets(place, 10.0) for place in _places(topic)]
+    ends = [consumer.get_watermark_offsets(place, 10.0) for place in places(topic)]
     return sum(end for _, end in filter(None, ends))
-
-
-def _places(topic: str) -> list[TopicPartition]:
-    return [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
 
 
 def _python_workers(driver: int) -> Iterator[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Mapping
-from ctypes import c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int16, c_int32, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -42,6 +42,10 @@ class MockCluster:
             "mock_topic_create": (c_int, (c_void_p, c_char_p, c_int, c_int)),
             "mock_topic_delete": (c_int, (c_void_p, c_char_p)),
             "mock_partition_delete_records": (c_int, (c_void_p, c_char_p, c_int32, c_int64)),
+            "mock_push_request_errors_array": (
+                None,
+                (c_void_p, c_int16, c_size_t, POINTER(c_int)),
+            ),
             "destroy": (None, (c_void_p,)),
         }
         for name, (result, arguments) in signatures.items():
@@ -66,6 +70,13 @@ class MockCluster:
         assert (
             self._c.rd_kafka_mock_partition_delete_records(self._cluster, name, partition, offset)
             == 0
+        )
+
+    def answer(self, request: int, *errors: int) -> None:
+        """Answers the next requests of a kind, by Kafka's number, with these errors."""
+        numbers = (c_int * len(errors))(*errors)
+        self._c.rd_kafka_mock_push_request_errors_array(
+            self._cluster, request, len(errors), numbers
         )
 
     def produce(

@@ -1,7 +1,8 @@
-"""`narrows demo`: the product in two minutes, on data it makes."""
+"""`narrows demo`: the product in two minutes, on data it makes, in files or in topics."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 import time
@@ -12,12 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from narrows.cli.demo_data import write_broken, write_vehicles
+from narrows.cli.demo_places import Folders, Place
 from narrows.cli.progress import leaves, megabytes
 from narrows.cli.tables import cell
 from narrows.planner.catalog import Catalog
 from narrows.spark.run.pipeline_run import PipelineRun
-from narrows.spark.run.run import read_rows
 from narrows.spark.session import Session, connect
 from narrows.state.folder import StateFolder
 from narrows.worker.dead_letters import read_dead_letters
@@ -33,7 +33,7 @@ CREATE STREAM vehicles (
                                              `to`: STRUCT<lat: DOUBLE, lon: DOUBLE>, km: DOUBLE>>>,
   faults ARRAY<STRUCT<code: STRING, severity: INT, text: STRING>>,
   labels MAP<STRING, STRING>
-) WITH (connector = 'file', path = '{data}', format = 'json')
+) WITH ({source}, format = 'json')
 """
 
 _PIPELINES = {
@@ -52,32 +52,38 @@ WHERE f.severity >= 2""",
 }
 
 
-def run_demo(count: int) -> None:
+def run_demo(count: int, *, kafka: bool = False, brokers: str | None = None) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)
-    with tempfile.TemporaryDirectory(prefix="narrows-demo-") as folder:
-        _Demo(console, Path(folder), count).show()
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="narrows-demo-")))
+        place: Place = Folders(folder)
+        if kafka:
+            from narrows.cli.demo_topics import topics
+
+            place = stack.enter_context(topics(brokers, folder))
+        _Demo(console, folder, place, count).show()
 
 
 class _Demo:
-    def __init__(self, console: Console, folder: Path, count: int) -> None:
+    def __init__(self, console: Console, folder: Path, place: Place, count: int) -> None:
         self._console = console
         self._folder = folder
+        self._place = place
         self._count = count
 
     def show(self) -> None:
         say = self._console.print
         say("\n[bold]Narrows[/bold]: streaming SQL on Spark that decodes only what is used.\n")
         with self._console.status(f"writing {self._count:,} vehicle messages ..."):
-            size = write_vehicles(self._folder / "data", self._count)
-            write_broken(self._folder / "data")
+            size = self._place.fill(self._count)
         say(
             f"1. Data: {self._count:,} JSON messages, {megabytes(size)}, 27 leaves each, and four"
             " payloads that are broken."
         )
         say("\n2. Three pipelines, and what each of them needs of a message:")
-        catalog = self._catalog()
+        catalog = self._catalog("warm-up")
         for name, sql in _PIPELINES.items():
             say(f"\n[bold]{name}[/bold]", Text(sql, style="dim"), sep="", highlight=False)
             plan = catalog.plan_pipeline(name)
@@ -91,14 +97,13 @@ class _Demo:
             pruned, seconds = self._timed(self._again(session, "pruned", pruning=True))
             full, full_seconds = self._timed(self._again(session, "full", pruning=False))
             self._report(pruned, seconds, full, full_seconds)
-            self._results(session)
+            self._results()
 
-    def _catalog(self) -> Catalog:
+    def _catalog(self, run: str) -> Catalog:
         catalog = Catalog()
-        catalog.execute(_STREAM.replace("{data}", str(self._folder / "data")))
+        catalog.execute(_STREAM.replace("{source}", self._place.source))
         for name, sql in _PIPELINES.items():
-            out = self._folder / "out" / name
-            catalog.execute(f"CREATE SINK {name}_out WITH (connector = 'file', path = '{out}')")
+            catalog.execute(f"CREATE SINK {name}_out WITH ({self._place.sink(run, name)})")
             catalog.execute(f"CREATE PIPELINE {name} INTO {name}_out AS {sql}")
         return catalog
 
@@ -106,11 +111,11 @@ class _Demo:
         return connect(state=self._folder / state, catalog=catalog)
 
     def _again(self, session: Session, state: str, pruning: bool) -> Session:
-        """The same pipelines from the beginning: their own state, the same Spark."""
+        """The same pipelines from the beginning: their own state and sinks, the same Spark."""
         return connect(
             session.spark,
             state=self._folder / state,
-            catalog=session.catalog,
+            catalog=self._catalog(state),
             pruning=pruning,
         )
 
@@ -145,11 +150,11 @@ class _Demo:
             f" Spark being warm by then: {slow:.1f} s. The rows are the same.\n"
         )
 
-    def _results(self, session: Session) -> None:
+    def _results(self) -> None:
         say = self._console.print
         say("4. What came out:\n")
         for name in _PIPELINES:
-            rows = read_rows(self._folder / "out" / name)
+            rows = self._place.rows("pruned", name)
             say(f"   [bold]{name}[/bold]: {len(rows):,} rows, for example")
             for row in rows[:2]:
                 say(cell(f"      {json.dumps(row)}"))

@@ -1,43 +1,34 @@
-"""Data for the demo: vehicle messages of some 1.6 kB, wide and nested, as NDJSON."""
+"""Data for the demo: vehicle messages of some 1.6 kB, wide and nested, as JSON."""
 
 from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
+from collections.abc import Iterator
 
 _KINDS = 500
 """So many different messages are made; each written one differs in vin, time and speed."""
-_FILES = 4
+
+BROKEN = (
+    '{"vin": "WN000001", "speed": ',
+    "not json at all",
+    "[1, 2, 3]",
+    '{"vin": "a"} trailing',
+)
+"""A few payloads that nobody can read."""
 
 
-def write_vehicles(folder: Path, count: int) -> int:
-    """Writes messages into some files; answers with the number of bytes."""
-    folder.mkdir(parents=True)
+def vehicles(count: int, part: int, parts: int) -> Iterator[str]:
+    """One of so many parts of the messages."""
     chance = random.Random(7)
     bodies = [_body(chance) for _ in range(_KINDS)]
-    total = 0
-    for number in range(_FILES):
-        with (folder / f"vehicles-{number}.json").open("w", encoding="utf-8") as file:
-            for i in range(number, count, _FILES):
-                second = f"{i // 3600 % 24:02d}:{i // 60 % 60:02d}:{i % 60:02d}"
-                head = (
-                    f'{{"vin":"WN{i % 997:06d}","ts":"2026-11-15T{second}Z",'
-                    f'"speed":{i % 180}.5,"odometer":{1000 + i},'
-                )
-                total += file.write(head + bodies[i % _KINDS] + "\n")
-    return total
-
-
-def write_broken(folder: Path) -> None:
-    """A few payloads that nobody can read."""
-    lines = [
-        '{"vin": "WN000001", "speed": ',
-        "not json at all",
-        "[1, 2, 3]",
-        '{"vin": "a"} trailing',
-    ]
-    (folder / "vehicles-broken.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for i in range(part, count, parts):
+        second = f"{i // 3600 % 24:02d}:{i // 60 % 60:02d}:{i % 60:02d}"
+        head = (
+            f'{{"vin":"WN{i % 997:06d}","ts":"2026-11-15T{second}Z",'
+            f'"speed":{i % 180}.5,"odometer":{1000 + i},'
+        )
+        yield head + bodies[i % _KINDS]
 
 
 def _body(chance: random.Random) -> str:

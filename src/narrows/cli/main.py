@@ -265,13 +265,19 @@ def reset(
 @app.command()
 def demo(
     rows: Annotated[int, typer.Option(help="How many documents to generate.")] = 100_000,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Over topics of Kafka, instead of files.")
+    ] = False,
+    brokers: Annotated[
+        str | None, typer.Option(help="Of which brokers; a clone of Narrows can start one.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Make nested data, run pipelines over it on an embedded Spark, and show what was saved."""
     from narrows.cli.demo import run_demo
 
     with errors_for_people(debug):
-        run_demo(rows)
+        run_demo(rows, kafka=kafka or brokers is not None, brokers=brokers)
 
 
 # --- helpers --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from narrows.catalog.objects import Sink
-from narrows.cli.remarks import print_remarks
+from narrows.cli.remarks import print_refused, print_remarks
 from narrows.cli.shown import shown, shown_json
 from narrows.cli.tables import cell
 from narrows.logical.walk import sources_of
@@ -32,6 +32,7 @@ def follow(session: Session, run: Run) -> None:
     console = Console(stderr=True)
     tail = _ConsoleSinks(session, run)
     before = _shared_counts(run)
+    had = {pipeline.name: pipeline.refused() for pipeline in run.pipelines}
     if console.is_terminal:
         with Live(progress_table(run), console=console, refresh_per_second=4) as live:
             _until_it_ends(run, tail, lambda: live.update(progress_table(run)))
@@ -43,6 +44,9 @@ def follow(session: Session, run: Run) -> None:
             print(shown(summary(pipeline)), file=sys.stderr)
     late = {pipeline.name: pipeline.late_rows for pipeline in run.pipelines}
     print_remarks(session.catalog, session.state, _new_counts(run, before), late)
+    for pipeline in run.pipelines:
+        for sink, rows in pipeline.refused().items():
+            print_refused(session.state, pipeline.name, sink, rows - had[pipeline.name][sink])
     run.raise_if_failed()
 
 

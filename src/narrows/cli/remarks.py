@@ -1,4 +1,5 @@
-"""What is to be said of input that was bad, and why that may be: on standard error, at the end."""
+"""What is to be said of input that was bad, and why that may be, and of rows that no sink took: on
+standard error, at the end."""
 
 from __future__ import annotations
 
@@ -32,6 +33,13 @@ def print_remarks(
             print(shown(f"warning: {_late(pipeline, rows)}"), file=sys.stderr)
 
 
+def print_refused(state: StateFolder, pipeline: str, sink: str, rows: int) -> None:
+    """`rows` is how many rows of the pipeline its sink could not take in this run."""
+    if rows > 0:
+        text = f"{_counted(rows, 'row')} of pipeline `{pipeline}` could not be written to `{sink}`"
+        print(shown(f"warning: {text}: see `{_letters(sink, state.path)}`"), file=sys.stderr)
+
+
 def remarks(source: Source, state: StateFolder, counts: ReadCounts) -> Iterator[str]:
     """A line for payloads that could not be read, one for values of the wrong type."""
     if counts.bad:
@@ -58,8 +66,8 @@ def _late(pipeline: str, rows: int) -> str:
     return f"{_counted(rows, 'row')} of pipeline `{pipeline}` came too late for {each}"
 
 
-def _letters(source: str, state: Path) -> str:
-    command = f"narrows dead-letters {shlex.quote(source)}"
+def _letters(name: str, state: Path) -> str:
+    command = f"narrows dead-letters {shlex.quote(name)}"
     return command if state == Path(".narrows") else f"{command} --state {shlex.quote(str(state))}"
 
 

@@ -12,7 +12,12 @@ import pyarrow as pa
 
 from narrows.connectors.target import SinkTarget
 from narrows.files.atomic import sync_folder
-from narrows.files.output_names import BatchFiles, is_unpublished, unpublished_name
+from narrows.files.output_names import (
+    BatchFiles,
+    is_published,
+    is_unpublished,
+    unpublished_name,
+)
 from narrows.files.small import disk_errors
 from narrows.files.synced_file import SyncedFile
 
@@ -65,6 +70,33 @@ class RowLetters:
 def publish_letters(target: SinkTarget, batch: int, files: Sequence[str]) -> None:
     names = BatchFiles(target.pipeline, batch, _SUFFIX)
     publish_files(Path(target.dead_letters), names, files)
+
+
+class PublishedLetters:
+    """How many rows of a pipeline a sink has set aside, of all runs. What is published does not
+    change, so a file is looked at once."""
+
+    def __init__(self, folder: Path, pipeline: str) -> None:
+        self._folder = folder
+        self._pipeline = pipeline
+        self._counted: dict[tuple[str, int, int], int] = {}
+
+    def count(self) -> int:
+        counted: dict[tuple[str, int, int], int] = {}
+        for path in self._folder.iterdir() if self._folder.is_dir() else ():
+            if is_published(path.name, self._pipeline, _SUFFIX):
+                with contextlib.suppress(FileNotFoundError):  # a batch that is run again
+                    found = path.stat()
+                    file = path.name, found.st_mtime_ns, found.st_size
+                    known = self._counted.get(file)
+                    counted[file] = _lines(path) if known is None else known
+        self._counted = counted
+        return sum(counted.values())
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
 
 
 # --- files that a batch publishes -----------------------------------------------------------------

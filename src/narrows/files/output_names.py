@@ -39,6 +39,12 @@ class BatchFiles:
         return f"{file_name(self.pipeline)}-{self.batch:010d}-"
 
 
+def is_published(name: str, pipeline: str, suffix: str) -> bool:
+    """Is this what some batch of the pipeline has published?"""
+    mine, ends = re.escape(file_name(pipeline)), re.escape(suffix)
+    return re.fullmatch(rf"{mine}-[0-9]{{10,}}-[0-9]{{5,}}{ends}", name) is not None
+
+
 def unpublished_name(pipeline: str) -> str:
     """A name for what a task writes, until it is published; nobody else has it."""
     return f".{file_name(pipeline)}-{uuid.uuid4().hex}{_WRITING}"

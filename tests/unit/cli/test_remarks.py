@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from narrows.cli.remarks import print_remarks, remarks
+from narrows.cli.remarks import print_refused, print_remarks, remarks
 from narrows.planner.catalog import Catalog
 from narrows.sql.scope import Name
 from narrows.state.folder import StateFolder
@@ -67,3 +67,14 @@ def test_what_was_counted_before_is_not_new(tmp_path: Path) -> None:
     before = total_counts(tmp_path)
     CountsPart(str(tmp_path), 0, "b").add(ReadCounts(payloads=4))
     assert total_counts(tmp_path).since(before) == ReadCounts(payloads=4)
+
+
+def test_rows_that_a_sink_could_not_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_refused(StateFolder(tmp_path), "p", "out", 0)
+    print_refused(StateFolder(tmp_path), "p", "out", 2)
+    assert capsys.readouterr().err == (
+        "warning: 2 rows of pipeline `p` could not be written to `out`:"
+        f" see `narrows dead-letters out --state {tmp_path}`\n"
+    )

@@ -42,6 +42,16 @@ def test_properties_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert revealed(settings)["sasl.password"] == SECRET
 
 
+@pytest.mark.parametrize(
+    ("written", "pattern"),
+    [(r"r'^o\.\d+$'", r"^o\.\d+$"), (r"'^o\\.\\d+$'", r"^o\.\d+$"), ("'^o[.]x$'", "^o[.]x$")],
+)
+def test_patterns_are_written_as_any_string_is(written: str, pattern: str) -> None:
+    """A backslash in a string of SQL stands before what it quotes, unless the string is raw."""
+    catalog = declared("brokers = 'a'", f"topic = {written}")
+    assert catalog.find_source(Name("s", None)).options["topic"] == pattern
+
+
 @pytest.mark.parametrize("name", ["sasl.password", "ssl.key.pem", "ssl.key.password"])
 def test_secrets_are_not_shown(name: str) -> None:
     catalog = declared("brokers = 'a'", "topic = 't'", f"kafka.{name} = '{SECRET}'")

@@ -6,7 +6,6 @@ times a minute does not connect ten times.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -177,8 +176,9 @@ class Cluster:
         """Has every tool that looks at the group see how far it has come. Is that known to be done?
 
         It is for people: a broker that is away or takes its time is not waited for, and whoever
-        commits next should say it all. A consumer commits, for the library's requests to a group's
-        coordinator end the process when the connection is lost meanwhile (librdkafka issue 4605).
+        commits next should say it all. What will not pass, such as a right that is missing, is
+        raised. A consumer commits, for the library's requests to a group's coordinator end the
+        process when the connection is lost meanwhile (librdkafka issue 4605).
         """
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -186,19 +186,25 @@ class Cluster:
             return False
         if not ends:
             return True
-        done: list[bool] = []
+        answers: list[list[ClientError]] = []
         places = [TopicPartition(*place, offset) for place, offset in ends.items()]
         consumer = self._committer(group)
 
         def commit() -> None:
-            with contextlib.suppress(KafkaException):
+            try:
                 taken = consumer.commit(offsets=places, asynchronous=False)
-                done.append(all(place.error is None for place in taken or ()))
+                answers.append([place.error for place in taken or () if place.error is not None])
+            except KafkaException as error:
+                answers.append([error.args[0]])
 
         self._committing = threading.Thread(target=commit, name="narrows-kafka-group", daemon=True)
         self._committing.start()
         self._committing.join(_MOMENT_SECONDS)
-        return done == [True]
+        for error in answers[0] if answers else ():
+            failure = self._failure(f"a commit to group `{group}`", error)
+            if not isinstance(failure, SourceUnavailableError):
+                raise failure
+        return answers == [[]]
 
     def _committer(self, group: str) -> Consumer:
         from confluent_kafka import Consumer
@@ -233,7 +239,7 @@ class Cluster:
 
     def _failure(self, what: str, error: ClientError) -> NarrowsError:
         text = without_values(error.str(), self.settings)
-        found = KafkaError(error.code(), error.name(), text)
+        found = KafkaError(error.code(), error.name(), f"asked for {what}: {text}")
         if is_passing(found) or error.retriable():
             self._client.poll(0)  # it may have said more about what is wrong
             return self._away(what, text)

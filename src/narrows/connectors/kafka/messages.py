@@ -113,9 +113,10 @@ class Consumer(Protocol):
 
     @property
     def trouble(self) -> KafkaError | None:
-        """What last went wrong with the connection, or that a partition is not to be found; None
-        once something has arrived. The library tries again for ever, and how long to wait is for
-        others to say."""
+        """What last went wrong with the connection, or that a topic is not to be found; None once
+        something has arrived. The library tries again for ever, and how long to wait is for others
+        to say. Of a partition that the topic does not have it says nothing if it knew the topic
+        before it was asked for the partition: whoever waits has to ask the cluster."""
 
     def close(self) -> None:
         """Closes its streams and releases their batches, too."""

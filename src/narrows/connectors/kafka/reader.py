@@ -89,7 +89,7 @@ class _Reading:
     def batches(self) -> Iterator[MessageBatch]:
         """The messages of the range; each batch is released when the next is asked for."""
         read, client = self._read, client_of(self._options)
-        stream, goes_on = client.take(read.topic, read.partition, read.start)
+        stream, goes_on = client.take(read.topic, read.partition, read.start, read.topic_id)
         is_whole = False
         try:
             if not goes_on:

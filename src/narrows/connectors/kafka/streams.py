@@ -24,9 +24,12 @@ _KEPT_STREAMS = 16
 class KeptStream:
     """A partition at a place. What was fetched and is for the next range waits in front of it."""
 
-    def __init__(self, client: Consumer, topic: str, partition: int, offset: int) -> None:
+    def __init__(
+        self, client: Consumer, topic: str, partition: int, offset: int, topic_id: str
+    ) -> None:
         self._client = client
         self.place = topic, partition
+        self._topic_id = topic_id
         self._stream = client.open(topic, partition, offset)
         self._rest: MessageBatch | None = None
         self._begins = offset
@@ -41,8 +44,10 @@ class KeptStream:
     def trouble(self) -> KafkaError | None:
         return self._client.trouble
 
-    def goes_on_at(self, offset: int) -> bool:
-        return self._begins <= offset <= self.position
+    def goes_on_at(self, offset: int, topic_id: str) -> bool:
+        """Would it give what stands at the offset next? What it has fetched of a topic that was
+        made anew meanwhile is of the one that is gone."""
+        return self._topic_id == topic_id and self._begins <= offset <= self.position
 
     def fetch(self, most: int, timeout: float) -> Fetched:
         if self._rest is not None:
@@ -79,15 +84,17 @@ class KeptClient:
         self._client = open_consumer(settings)
         self._streams: OrderedDict[tuple[str, int], KeptStream] = OrderedDict()
 
-    def take(self, topic: str, partition: int, offset: int) -> tuple[KeptStream, bool]:
+    def take(
+        self, topic: str, partition: int, offset: int, topic_id: str = ""
+    ) -> tuple[KeptStream, bool]:
         """A partition to be read from an offset on, and whether it was kept at that place. It is
         the caller's until it is given back."""
         kept = self._streams.pop((topic, partition), None)
-        if kept is not None and kept.goes_on_at(offset):
+        if kept is not None and kept.goes_on_at(offset, topic_id):
             return kept, True
         if kept is not None:
             kept.close()
-        return KeptStream(self._client, topic, partition, offset), False
+        return KeptStream(self._client, topic, partition, offset, topic_id), False
 
     def give_back(self, stream: KeptStream) -> None:
         self._streams[stream.place] = stream

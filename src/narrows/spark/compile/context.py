@@ -102,7 +102,9 @@ class Context:
             return self.placed_for(node, spec, self.queries)
 
         root = rows_of(plan.physical)
-        plain = named_read(root, [column.name for column in root.outputs])
+        names = [column.name for column in root.outputs]
+        # Without columns, a reader ships one all the same, for rows must have something.
+        plain = named_read(root, names) if names else None
         if plain is not None and plain.in_order and not plain.node.source.comes_as_frame:
             return read_available(self.spark, place(plain.node, plain.spec))
         return compile_plan(root, self.spark, self.opener(place, streaming=False))

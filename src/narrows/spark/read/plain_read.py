@@ -35,11 +35,11 @@ class NamedRead:
 def named_read(rows: Node, names: Sequence[str]) -> NamedRead | None:
     """The reader of a plan that computes nothing; `names` are what its columns become.
 
-    None where something is computed, two columns have one name, or there is none: readers ship one
-    all the same, for rows must have something.
+    None where something is computed, or two columns have one name. There may be no name at all: a
+    pipeline whose reader encodes every field has none.
     """
     plain = plain_read(rows)
-    if plain is None or not names or len(set(names)) < len(names):
+    if plain is None or len(set(names)) < len(names):
         return None
     spec = read_spec(plain.reader)
     shipped = [spec.projection.by_place[path, Aspect.VALUE] for path in plain.selected]

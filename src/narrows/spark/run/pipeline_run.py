@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from narrows.connectors.letters import PublishedLetters
 from narrows.explain.plan import Plan
 from narrows.spark.run.late_rows import LateRows
 from narrows.spark.shared.reads import SharedReads
@@ -46,6 +47,8 @@ class PipelineRun:
     """What had been read of each source in earlier runs."""
     reads: SharedReads | None = None
     """What it reads of shared streams, which decode for it until it ends."""
+    letters: Mapping[str, PublishedLetters] = field(default_factory=dict)
+    """What its sinks have set aside."""
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
 
@@ -104,6 +107,10 @@ class PipelineRun:
             source: counts.since(self.before.get(source, ReadCounts()))
             for source, counts in self.counts().items()
         }
+
+    def refused(self) -> Mapping[str, int]:
+        """Rows that its sinks could not take, of all runs: they are dead letters."""
+        return {sink: letters.count() for sink, letters in self.letters.items()}
 
     def lag(self) -> Mapping[str, Mapping[str, Any]]:
         """How far it is behind each source that it is fed with, as far as that can be told."""

@@ -14,6 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
+from narrows.connectors.letters import PublishedLetters
 from narrows.errors import Code, fail
 from narrows.files.small import damaged, disk_errors
 from narrows.logical.walk import sources_of
@@ -103,6 +104,7 @@ class Run:
                 "read": {source: vars(counts) for source, counts in pipeline.counts().items()},
                 "lag": pipeline.lag(),
                 "shared": pipeline.shared(),
+                "refused": pipeline.refused(),
             }
             for pipeline in self.pipelines
         }
@@ -158,9 +160,20 @@ def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart)
     before: dict[str, ReadCounts] = {}
     for name, folder in folders:
         before.setdefault(name, ReadCounts()).merge(total_counts(folder))
-    trace = pipeline.context.state.failures(pipeline.name)
+    state = pipeline.context.state
     return PipelineRun(
-        pipeline.name, pipeline.plan, phases, folders, trace, Attempts(restart), before, reads
+        pipeline.name,
+        pipeline.plan,
+        phases,
+        folders,
+        state.failures(pipeline.name),
+        Attempts(restart),
+        before,
+        reads,
+        {
+            sink: PublishedLetters(state.dead_letters(sink), pipeline.name)
+            for sink in pipeline.sinks
+        },
     )
 
 

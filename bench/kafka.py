@@ -1,0 +1,327 @@
+"""Topics of Kafka: Narrows against `from_json` in Spark, by CPU time.
+
+    python bench/kafka.py [--messages 2000000] [--repeats 3]
+
+A real broker has a topic of small documents (200 bytes, of which 2 of 8 fields are wanted) and one
+of large ones (1.6 kB, 3 leaves). Figures are rows per second of CPU time of everything but the
+broker: the driver, the JVM, the Python workers. Starting a pipeline or a query, a second or so of
+CPU time on either side, is in them: few messages show little else.
+
+Spark's side reads the same payloads from Parquet files, as binary rows, and writes text files where
+ours writes a topic: when this was written, its Kafka connector for this Spark could not be had, and
+that of 4.2.0 not with all its dependencies. So it neither fetches nor produces a message, which
+flatters it. Both sides run in one Spark session, in turns, and what they have written is compared.
+
+Then: eight pipelines on a shared topic, against two that read it each for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+import narrows
+import report
+from cost import Cost, measured
+from decode import SMALL, WIDE, small, wide
+from narrows.schema import Struct
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+from kafka_broker import Broker
+
+LARGE_SHARE = 8
+"""There are so many times fewer large documents than small ones."""
+PARTITIONS = 4
+DIFFERENT = 1000
+"""Documents that differ; they are repeated."""
+AGAINST = "from_json, payloads in Parquet"
+UNIT = "CPU s per million rows"
+MANY = 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    name: str
+    schema: Struct
+    make: Callable[[random.Random], dict[str, Any]]
+    ours: str
+    """What is selected; and the same for Spark."""
+    theirs: tuple[str, ...]
+    share: int
+
+    @property
+    def columns(self) -> str:
+        return ", ".join(f"{field.name} {field.type}" for field in self.schema.fields)
+
+
+SHAPES = (
+    Shape(
+        "3 leaves of 1.6 kB documents",
+        WIDE,
+        wide,
+        "a, b->c AS c, b->items[0]->x AS x",
+        ("a", "b.c AS c", "get(b.items, 0).x AS x"),
+        LARGE_SHARE,
+    ),
+    Shape(
+        "2 of 8 fields of 200-byte documents",
+        SMALL,
+        small,
+        "field_1, field_5",
+        ("field_1", "field_5"),
+        1,
+    ),
+)
+
+
+class Bench:
+    def __init__(self, session: narrows.Session, broker: Broker, folder: Path) -> None:
+        self._session = session
+        self._broker = broker
+        self._folder = folder
+        self._runs = 0
+        self._out: dict[str, str] = {}
+        """Where the last run of each side has written to."""
+
+    # --- both sides -------------------------------------------------------------------------------
+
+    def against_spark(self, shape: Shape, messages: int, repeats: int) -> Iterator[report.Row]:
+        count = messages // shape.share
+        topic, files = self._fill(shape, count)
+        print(f"{shape.name}: {count:,} messages", flush=True)
+        sides: dict[str, Callable[[], Cost]] = {
+            "noop": lambda: self._query(shape, topic),
+            "their noop": lambda: self._their_query(shape, files),
+            "topic": lambda: self._to_topic(shape, topic),
+            "exactly once": lambda: self._to_topic(shape, topic, "exactly_once = true"),
+            "their files": lambda: self._their_stream(shape, files),
+        }
+        for run in sides.values():
+            run()  # the JVM compiles what it runs often
+        answers = [self._written(self._out["topic"]), self._written(self._out["exactly once"])]
+        theirs = self._their_lines(self._out["their files"])
+        assert answers == [theirs, theirs]
+        assert sum(theirs.values()) == count
+        costs: dict[str, list[Cost]] = {name: [] for name in sides}
+        for _ in range(repeats):
+            for name, run in sides.items():
+                costs[name].append(run())
+        for name, found in costs.items():
+            cpu = statistics.median(cost.cpu for cost in found)
+            wall = statistics.median(cost.wall for cost in found)
+            print(f"  {name}: {count / cpu:,.0f} rows per CPU second, {wall:.1f} s", flush=True)
+        for case, mine, other in (
+            ("topic to noop", "noop", "their noop"),
+            ("topic to topic", "topic", "their files"),
+            ("topic to topic, exactly once", "exactly once", "their files"),
+        ):
+            both = [[cost.cpu * 1e6 / count for cost in costs[side]] for side in (mine, other)]
+            row = report.compared(f"{shape.name}, {case}", AGAINST, *both, note=f"{count:,} rows")
+            yield replace(row, unit=UNIT)
+
+    def _query(self, shape: Shape, topic: str) -> Cost:
+        number = self._declare(shape, topic)
+        with self._measured() as cost:
+            frame = self._session.query(f"SELECT {shape.ours} FROM s{number}")
+            frame.write.format("noop").mode("overwrite").save()
+        return cost
+
+    def _their_query(self, shape: Shape, files: Path) -> Cost:
+        with self._measured() as cost:
+            rows = _parsed(self._session.spark.read.parquet(str(files)), shape)
+            rows.write.format("noop").mode("overwrite").save()
+        return cost
+
+    def _to_topic(self, shape: Shape, topic: str, *options: str) -> Cost:
+        number = self._declare(shape, topic)
+        out = self._make_topic(f"out-{number}")
+        self._session.execute(
+            f"CREATE SINK o{number} WITH ({self._kafka(out)}{''.join(f', {o}' for o in options)});"
+            f"CREATE PIPELINE p{number} INTO o{number} AS SELECT {shape.ours} FROM s{number}"
+        )
+        self._out["exactly once" if options else "topic"] = out
+        return self._run_all([f"p{number}"])
+
+    def _their_stream(self, shape: Shape, files: Path) -> Cost:
+        self._runs += 1
+        out = self._folder / f"out-{self._runs}"
+        spark = self._session.spark
+        with self._measured() as cost:
+            rows = _parsed(spark.readStream.schema("value BINARY").parquet(str(files)), shape)
+            lines = rows.select(F.to_json(F.struct("*")).alias("value"))
+            query = (
+                lines.writeStream.format("text")
+                .option("checkpointLocation", f"{out}-checkpoint")
+                .trigger(availableNow=True)
+                .start(str(out))
+            )
+            query.awaitTermination()
+        self._out["their files"] = str(out)
+        return cost
+
+    # --- ours, with each other --------------------------------------------------------------------
+
+    def shared(self, messages: int, repeats: int) -> report.Row:
+        """Eight on a shared stream, against two that each read the topic."""
+        shape = SHAPES[0]
+        count = messages // shape.share
+        topic, _ = self._fill(shape, count)
+        eight: list[float] = []
+        two: list[float] = []
+        for repeat in range(repeats + 1):
+            number = self._declare(shape, topic, "shared = true")
+            together = self._run_all([self._alarms(number, each) for each in range(MANY)])
+            names = [self._alarms(self._declare(shape, topic), each) for each in range(2)]
+            apart = self._run_all(names)
+            if repeat:  # the first are slower than any later ones
+                eight.append(together.cpu)
+                two.append(apart.cpu)
+        case = f"{MANY} pipelines on a shared topic"
+        row = report.compared(case, "2 of them, not shared", eight, two, note=f"{count:,} rows")
+        return replace(row, unit="CPU s")
+
+    def _alarms(self, stream: int, number: int) -> str:
+        """A pipeline that takes three leaves of the rows that it looks for."""
+        name = f"alarms_{stream}_{number}"
+        self._session.execute(
+            f"CREATE SINK {name} WITH (connector = 'file', path = '{self._folder}/{name}');"
+            f"CREATE PIPELINE {name} INTO {name} AS"
+            f" SELECT a, b->c AS c, col_{number} AS d FROM s{stream} WHERE a % 10 = {number}"
+        )
+        return name
+
+    # --- topics and files -------------------------------------------------------------------------
+
+    def _fill(self, shape: Shape, count: int) -> tuple[str, Path]:
+        """A topic and Parquet files with the same payloads."""
+        topic, files = f"in-{shape.share}", self._folder / f"in-{shape.share}"
+        if files.exists():
+            return topic, files
+        files.mkdir()
+        rnd = random.Random(7)
+        texts = [json.dumps(shape.make(rnd), separators=(",", ":")) for _ in range(DIFFERENT)]
+        documents = [text.encode() for text in texts]
+        self._make_topic(topic)
+        producer = Producer(
+            {
+                "bootstrap.servers": self._broker.address,
+                "enable.idempotence": True,
+                "linger.ms": 20,
+                "compression.type": "lz4",
+            }
+        )
+        for part in range(PARTITIONS):
+            numbers = range(part, count, PARTITIONS)
+            for number in numbers:
+                while True:
+                    try:
+                        producer.produce(topic, documents[number % DIFFERENT], partition=part)
+                        break
+                    except BufferError:
+                        producer.poll(0.1)
+            payloads = pa.array([documents[n % DIFFERENT] for n in numbers], pa.binary())
+            table = pa.table({"value": payloads})
+            # No dictionary: payloads that repeat are our convenience, and nobody's gain.
+            path = files / f"{part}.parquet"
+            pq.write_table(table, path, compression="lz4", use_dictionary=False)
+        assert producer.flush(300) == 0
+        return topic, files
+
+    def _make_topic(self, name: str) -> str:
+        admin = AdminClient({"bootstrap.servers": self._broker.address})
+        admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(60)
+        return name
+
+    def _declare(self, shape: Shape, topic: str, *options: str) -> int:
+        """A stream of its own for each run: what one has taken another does not take again."""
+        self._runs += 1
+        given = ", ".join((self._kafka(topic), "start_at = 'earliest'", *options))
+        self._session.execute(f"CREATE STREAM s{self._runs} ({shape.columns}) WITH ({given})")
+        return self._runs
+
+    def _kafka(self, topic: str) -> str:
+        return f"connector = 'kafka', brokers = '{self._broker.address}', topic = '{topic}'"
+
+    def _run_all(self, pipelines: Sequence[str]) -> Cost:
+        with self._measured() as cost:
+            self._session.start(*pipelines, once=True).await_done()
+        return cost
+
+    def _measured(self) -> AbstractContextManager[Cost]:
+        return measured(besides=[self._broker.pid])
+
+    def _written(self, topic: str) -> Counter[str]:
+        """The rows of a topic, each with how often it is there."""
+        found: Counter[bytes] = Counter()
+        settings = {"group.id": "bench", "enable.partition.eof": True, "fetch.min.bytes": 1}
+        consumer = Consumer({"bootstrap.servers": self._broker.address, **settings})
+        consumer.assign([TopicPartition(topic, part, 0) for part in range(PARTITIONS)])
+        ended = 0
+        while ended < PARTITIONS:
+            for message in consumer.consume(10_000, 1.0):
+                error = message.error()
+                if error is None:
+                    found[message.value() or b""] += 1
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    ended += 1
+        consumer.close()
+        return _rows(found)
+
+    def _their_lines(self, folder: str) -> Counter[str]:
+        found: Counter[bytes] = Counter()
+        for file in Path(folder).glob("*.txt"):
+            found.update(file.read_bytes().splitlines())
+        return _rows(found)
+
+
+def _parsed(payloads: DataFrame, shape: Shape) -> DataFrame:
+    text = F.col("value").cast("string")
+    row = F.from_json(text, shape.columns).alias("row")
+    return payloads.select(row).select("row.*").selectExpr(*shape.theirs)
+
+
+def _rows(texts: Counter[bytes]) -> Counter[str]:
+    """As rows: sides may write a number each in its own way."""
+    rows: Counter[str] = Counter()
+    for text, count in texts.items():
+        rows[json.dumps(json.loads(text), sort_keys=True)] += count
+    return rows
+
+
+def main() -> None:
+    options = report.options(__doc__, messages=2_000_000, repeats=3).parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the broker would outlive it
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with Broker(folder / "broker") as broker, narrows.connect(state=folder / "s") as session:
+            bench = Bench(session, broker, folder)
+            rows = [
+                row
+                for shape in SHAPES
+                for row in bench.against_spark(shape, options.messages, options.repeats)
+            ]
+            rows.append(bench.shared(options.messages, options.repeats))
+    report.publish(rows, options.json)
+
+
+if __name__ == "__main__":
+    main()
