@@ -33,7 +33,7 @@ from narrows.spark.compile.context import Context
 from narrows.spark.read.payload_frame import PayloadFrame
 from narrows.spark.read.table import TableReads
 from narrows.spark.run.analyze import explain_analyze
-from narrows.spark.run.embedded import embedded_session
+from narrows.spark.run.embedded import embedded_session, stop_session
 from narrows.spark.run.executor_package import ship_package
 from narrows.spark.run.given_rows import Rows as GivenRows
 from narrows.spark.run.given_rows import query_given_rows
@@ -388,7 +388,7 @@ class Session:
         self._counts.forget()
         self.state.unlock()
         if self._owns_spark:
-            self.spark.stop()
+            stop_session(self.spark)
         else:
             self._context.tables.forget()
 

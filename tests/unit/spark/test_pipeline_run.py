@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from py4j.clientserver import (  # type: ignore[import-untyped]
+    ClientServerConnection,
+    JavaParameters,
+    PythonParameters,
+)
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from narrows.connectors import SourceUnavailableError
 from narrows.errors import Code, fail
 from narrows.spark.run.pipeline_run import DONE, FAILED, RUNNING, STOPPED, PipelineRun
-from narrows.spark.streaming.failures import Attempts, Verdict, is_transient, reason_of
+from narrows.spark.streaming.failures import (
+    Attempts,
+    Restart,
+    Verdict,
+    is_spark_gone,
+    is_transient,
+    reason_of,
+)
 from narrows.spark.streaming.running import Phase, Running
+from narrows.spark.streaming.supervisor import Supervisor
 
+_CALLING = "An error occurred while calling"
 SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
 
 
@@ -188,6 +206,58 @@ def test_some_are_tried_for_ever() -> None:
 )
 def test_the_innermost_reason_is_told(failure: BaseException | str, reason: str) -> None:
     assert reason_of(failure) == reason
+
+
+def _without_a_jvm() -> ConnectionError:
+    """What py4j raises when nobody listens."""
+    parts = (JavaParameters(port=1), PythonParameters(), Mock(), Mock())
+    with pytest.raises(ConnectionRefusedError) as caught:
+        ClientServerConnection(*parts).connect_to_java_server()
+    return caught.value
+
+
+class WithoutSpark:
+    """A query whose JVM has gone: whatever one asks it raises."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        raise self._error
+
+    @property
+    def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
+        raise self._error
+
+    def exception(self) -> BaseException | None:
+        raise self._error
+
+    def stop(self) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize("restart", ["always", "transient"])
+def test_without_a_jvm_nothing_is_tried_again(tmp_path: Path, restart: Restart) -> None:
+    error = _without_a_jvm()
+    for gone in (error, Py4JNetworkError("empty"), Py4JError(f"{_CALLING} o1.collectToPython")):
+        assert is_spark_gone(gone)
+        assert not is_transient(gone)
+        assert Attempts(restart).after(gone) is Verdict.GIVE_UP
+    assert not is_spark_gone(ConnectionRefusedError())  # of a source, maybe
+    assert not is_spark_gone(Py4JError(f"{_CALLING} o1.x. Trace:\npy4j.Py4JException"))
+
+
+def test_a_pipeline_without_a_jvm_ends(tmp_path: Path) -> None:
+    plan: Any = None
+    query = WithoutSpark(_without_a_jvm())
+    run = PipelineRun("p", plan, [lambda previous: query], (), tmp_path / "p.log")
+    run.begin()
+    supervisor = Supervisor()
+    supervisor.add(run)
+    assert run.await_end(60)
+    assert run.status == FAILED
+    assert run.error == "Spark's Java process has ended, or cannot be reached any more"
 
 
 def test_what_is_transient() -> None:

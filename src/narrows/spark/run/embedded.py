@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
@@ -16,6 +18,7 @@ from pyspark.sql import SparkSession
 from narrows.files.atomic import make_private
 from narrows.spark.run.java import no_spark
 from narrows.spark.sql.parsed import SUBSTITUTE
+from narrows.spark.streaming.failures import is_spark_gone
 
 _SETTINGS = {
     "spark.app.name": "narrows",
@@ -44,6 +47,8 @@ _SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }
 
+_BRIDGE = "py4j"
+_BRIDGE_LOGGERS = (None, "py4j.clientserver", "py4j.java_gateway")
 _QUERY_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 _JAVA_OPTIONS = (
@@ -58,6 +63,7 @@ _JAVA_OPTIONS = (
 def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
     """Starts Spark in this process; what it has to say goes to the log file."""
     _silence_query_errors()
+    _silence_bridge()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master or "local[*]")
@@ -84,6 +90,28 @@ def _silence_query_errors() -> None:
     """
     for name in _QUERY_ERRORS:
         PySparkLogger.getLogger(name).disabled = True
+
+
+def _silence_bridge() -> None:
+    """What goes wrong between Python and the JVM is raised, and logged as well, with a screen of
+    traceback for every call; without a JVM that is many times a second."""
+    for name in _BRIDGE_LOGGERS:
+        logging.getLogger(name).addFilter(_is_no_remark_of_the_bridge)
+
+
+def _is_no_remark_of_the_bridge(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != _BRIDGE
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stops an embedded Spark, which may have ended already."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that there was nothing left to stop
+            spark.stop()
+    except Exception as error:
+        if not is_spark_gone(error):
+            raise
 
 
 @contextmanager

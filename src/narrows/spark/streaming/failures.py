@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+
 from narrows.errors import Code
 
 _TRANSIENT = (
@@ -33,11 +35,36 @@ _SAYS_NOTHING = (
 )
 """Conditions that only say that something else has failed."""
 
+_CALLING = "An error occurred while calling"
+
 Restart = Literal["never", "transient", "always"]
+
+
+def is_spark_gone(failure: object) -> bool:
+    """Has Spark's Java process ended, or can it be reached no more?
+
+    Then whatever one asks fails, in one of three ways: what was asked has no answer, the next
+    question finds nobody who listens, or is refused with no reason at all.
+    """
+    if isinstance(failure, Py4JNetworkError):
+        return True
+    if type(failure) is Py4JError:
+        return str(failure).startswith(_CALLING) and "Trace:" not in str(failure)
+    return isinstance(failure, ConnectionError) and _is_raised_by_py4j(failure)
+
+
+def _is_raised_by_py4j(failure: BaseException) -> bool:
+    """Sources have connections, too, which are none of Spark's."""
+    trace = failure.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__package__") == "py4j"
 
 
 def is_transient(failure: object) -> bool:
     """Has it failed for reasons that will probably have passed the next time?"""
+    if is_spark_gone(failure):
+        return False
     if isinstance(failure, (ConnectionError, TimeoutError)):
         return True
     return failure is not None and any(text in str(failure) for text in _TRANSIENT)
@@ -97,6 +124,7 @@ class Attempts:
         if self._began is not None and self.clock() - self._began > self.enough:
             self._in_a_row = 0
         wanted = self.restart == "always" or (self.restart == "transient" and is_transient(failure))
+        wanted = wanted and not is_spark_gone(failure)  # nothing can be started any more
         self.last_failure = reason_of(failure)
         if not wanted or (self.most is not None and self._in_a_row >= self.most):
             return None
@@ -106,6 +134,8 @@ class Attempts:
 
 def reason_of(failure: BaseException | str) -> str:
     """The one line of a failure that says what went wrong: the innermost."""
+    if is_spark_gone(failure):
+        return "Spark's Java process has ended, or cannot be reached any more"
     text = str(failure)
     ours = _OURS.findall(text)
     if ours:

@@ -269,7 +269,8 @@ class FedQuery:
             if not self._stopped.is_set():
                 gone = (feed.gone() for feed in self.feeds if feed.is_gone)
                 self._failure = next(gone, error)
-                self._query.stop()
+                with contextlib.suppress(Exception):  # the first reason is the one to tell
+                    self._query.stop()
 
     def _await_end(self, seconds: float) -> None:
         """Waits so long, but not when the query has ended."""

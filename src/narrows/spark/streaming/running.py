@@ -6,6 +6,7 @@ To whoever looks they are all alike, and all of them are looked after by one sup
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -39,7 +40,10 @@ class Failed:
     isActive = False  # noqa: N815
 
     def __init__(self, query: Running | None, error: BaseException) -> None:
-        self.recentProgress = () if query is None else query.recentProgress
+        self.recentProgress: Sequence[StreamingQueryProgress] = ()
+        if query is not None:
+            with contextlib.suppress(Exception):  # it may have failed because there is no Spark
+                self.recentProgress = query.recentProgress
         self._error = error
 
     def exception(self) -> BaseException:
