@@ -27,6 +27,7 @@ import os
 import secrets
 import shlex
 import shutil
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -58,6 +59,8 @@ class StateFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock: IO[str] | None = None
+        self._locking = threading.Lock()
+        """Several threads may start pipelines at the same time."""
 
     def check_version(self) -> None:
         """Refuses what another version of Narrows has kept: to begin anew without a word would
@@ -92,10 +95,10 @@ class StateFolder:
 
     def lock(self) -> None:
         """Makes this process the only one that runs pipelines here."""
-        if self._lock is not None:
-            return
-        with disk_errors(self.path):
-            self._take_lock()
+        with self._locking:
+            if self._lock is None:
+                with disk_errors(self.path):
+                    self._take_lock()
 
     def _take_lock(self) -> None:
         self.check_version()
@@ -126,9 +129,10 @@ class StateFolder:
         self._lock = file
 
     def unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        with self._locking:
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
 
     # --- places -----------------------------------------------------------------------------------
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,22 @@ def test_a_new_folder_says_its_version(tmp_path: Path) -> None:
     state.lock()
     state.unlock()
     assert (tmp_path / "version").read_text() == "2"
+
+
+def test_several_threads_of_a_process_may_take_the_lock(tmp_path: Path) -> None:
+    for number in range(20):
+        state, together = StateFolder(tmp_path / str(number)), threading.Barrier(4)
+
+        def take(state: StateFolder = state, together: threading.Barrier = together) -> None:
+            together.wait(60)
+            state.lock()
+
+        with ThreadPoolExecutor(4) as threads:
+            for taken in [threads.submit(take) for _ in range(4)]:
+                taken.result()
+        with pytest.raises(NarrowsError, match="is running pipelines"):
+            StateFolder(state.path).lock()
+        state.unlock()
 
 
 # --- what a checkpoint depends on -----------------------------------------------------------------
