@@ -240,7 +240,9 @@ class WithoutSpark:
 @pytest.mark.parametrize("restart", ["always", "transient"])
 def test_without_a_jvm_nothing_is_tried_again(tmp_path: Path, restart: Restart) -> None:
     error = _without_a_jvm()
-    for gone in (error, Py4JNetworkError("empty"), Py4JError(f"{_CALLING} o1.collectToPython")):
+    silent, empty = Py4JError(f"{_CALLING} o1.collectToPython"), Py4JNetworkError("empty")
+    nothing = Py4JError("py4j.reflection.TypeUtil does not exist in the JVM")
+    for gone in (error, silent, empty, nothing):
         assert is_spark_gone(gone)
         assert not is_transient(gone)
         assert Attempts(restart).after(gone) is Verdict.GIVE_UP

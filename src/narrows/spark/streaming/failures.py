@@ -35,7 +35,7 @@ _SAYS_NOTHING = (
 )
 """Conditions that only say that something else has failed."""
 
-_CALLING = "An error occurred while calling"
+_CALLING, _NOT_THERE = "An error occurred while calling", "does not exist in the JVM"
 
 Restart = Literal["never", "transient", "always"]
 
@@ -49,7 +49,8 @@ def is_spark_gone(failure: object) -> bool:
     if isinstance(failure, Py4JNetworkError):
         return True
     if type(failure) is Py4JError:
-        return str(failure).startswith(_CALLING) and "Trace:" not in str(failure)
+        text = str(failure)
+        return _NOT_THERE in text or (text.startswith(_CALLING) and "Trace:" not in text)
     return isinstance(failure, ConnectionError) and _is_raised_by_py4j(failure)
 
 
