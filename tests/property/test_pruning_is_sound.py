@@ -1,13 +1,11 @@
 """Pruning never changes an answer: whatever a plan does not demand may be anything.
 
-The plan as bound runs on whole documents. The pruned plan, logical and physical, runs on documents
-of which only the demanded part is left, and on documents in which everything else comes from
-another one. All must give the same rows.
+How queries are held to that is in `support/pruning.py`; `tools/random_queries.py` tries a million.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 from unittest.mock import patch
@@ -19,7 +17,6 @@ from hypothesis import strategies as st
 import narrows
 from narrows.catalog.objects import Source
 from narrows.demand import ALL, Demand, conform, fields
-from narrows.explain.plan import Plan
 from narrows.expressions.function import whole
 from narrows.expressions.nodes import Call, walk
 from narrows.functions import builtin_functions
@@ -31,72 +28,11 @@ from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.registry import CONNECTORS
 from narrows.schema import Struct
 from narrows.sql.types import read_schema
+from support.kernels import KERNELS, MakeDecoder
+from support.pruning import catalog_of, check, check_many, check_several
 from support.queries import SOURCE, write_query
-from support.reference import Document, cut_row, run
+from support.reference import Document, cut_row
 from support.strategies import KEY, make_schema, make_value, paths, schemas
-
-Pairs = Sequence[tuple[Document, Document]]
-"""Rows, and beside each the row that stands in for what is not demanded of it."""
-
-
-def catalog_of(schema: Struct) -> narrows.Catalog:
-    catalog = narrows.Catalog()
-    columns = ", ".join(column.sql() for column in schema)
-    catalog.execute(
-        f"CREATE STREAM {SOURCE} ({columns})"
-        " WITH (connector = 'file', path = 'data', format = 'json')"
-    )
-    return catalog
-
-
-def check(sql: str, schema: Struct, pairs: Pairs, catalog: narrows.Catalog | None = None) -> Plan:
-    """Holds that the pruned plan gives the rows that the query means."""
-    plan = narrows.plan(sql, catalog or catalog_of(schema))
-    if difference(plan, pairs):
-        guilty: Pairs = next(([pair] for pair in pairs if difference(plan, [pair])), pairs)
-        columns = ", ".join(column.sql() for column in schema)
-        pytest.fail(f"{columns}\n{sql}\n{plan.explain()}\n{difference(plan, guilty)}")
-    return plan
-
-
-def difference(plan: Plan, pairs: Pairs) -> str | None:
-    """What the pruned plan answers differently on these rows."""
-
-    def whole(source: DecodedSource) -> Sequence[Document]:
-        return [row for row, _ in pairs]
-
-    def least(source: DecodedSource) -> Sequence[Document]:
-        return [cut_row(row, source.decode_projection) for row, _ in pairs]
-
-    def grafted(source: DecodedSource) -> Sequence[Document]:
-        return [cut_row(row, source.decode_projection, other) for row, other in pairs]
-
-    expected = run(plan.bound, whole)
-    for stage in (plan.logical, plan.physical):
-        for documents in (least, grafted):
-            answer = run(stage, documents)
-            if answer != expected:
-                (source, *_) = [
-                    node for node in topological(stage) if isinstance(node, DecodedSource)
-                ]
-                return f"{whole(source)}\n  gives {expected}\n{documents(source)}\n  gives {answer}"
-    return None
-
-
-def check_several(seed: int, relational: bool) -> None:
-    """Several queries on one schema and the same rows, short ones first.
-
-    All of it comes from one seed. Hypothesis would draw small examples most of the time, and what
-    goes wrong with pruning takes a deep expression and a row that it really goes into.
-    """
-    choose = Random(seed).choice
-    schema = make_schema(choose)
-    rows = [make_value(schema, choose) or {} for _ in range(10)]
-    pairs = list(zip(rows, reversed(rows), strict=True))
-    queries = [write_query(schema, choose, relational) for _ in range(10)]
-    for sql in sorted(queries, key=len):
-        check(sql, schema, pairs)
-
 
 CARRIER = "carrier"
 
@@ -142,6 +78,12 @@ def test_queries_that_name_metadata_cannot_tell_what_was_pruned(
         pairs = list(zip(rows, reversed(rows), strict=True))
         for _ in range(6):
             check(write_query(row, choose, relational), row, pairs, catalog)
+
+
+@pytest.mark.parametrize("make", KERNELS)
+@pytest.mark.parametrize("seed", range(15))
+def test_queries_cannot_tell_what_was_not_decoded(make: MakeDecoder, seed: int) -> None:
+    check_many(seed, queries=10, rows=10, decoders=[make()])
 
 
 def test_random_queries_call_every_function_that_looks_at_less() -> None:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.spark.shared import group
 from narrows.worker.dead_letters import read_dead_letters
-from support.file_log import FileLog
+from support.storm import Storm
 
 SCHEMA = (
     "a BIGINT, c STRING, d DOUBLE, b STRUCT<k: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>"
@@ -197,51 +197,16 @@ def test_pipelines_with_a_query_of_their_own(bench: Bench) -> None:
     assert bench.output("pairs") == [{"a": 10 + i, "c": f"c{i}"} for i in range(1, 5)]
 
 
-def test_joins_and_leaves_while_rows_flow(bench: Bench) -> None:
-    """Every consumer has the rows of its own life, all of them and each once, without a gap."""
-    bench.session.close()
-    bench.session = bench.connect(", max_files_per_trigger = 4")
-    projections = ("a, c", "a, d", "a, b->k AS k", "a, size(b->items) AS n", "a, b->items[3] AS i")
-    bench.pipeline("base", "SELECT a FROM s")
-    base = bench.session.start("base", trigger=FAST)
-    runs = []
-    for number in range(10):
-        for _ in range(10):
-            bench.put(1000)
-        name = bench.pipeline(f"p{number}", f"SELECT {projections[number % 5]} FROM s")
-        runs.append((name, bench.session.start(name, trigger=FAST)))
-        bench.put(10)
-        if number >= 3:  # up to four at a time
-            leaver, run = runs[number - 3]
-            wait_for(lambda leaver=leaver: bench.output(leaver))  # type: ignore[misc]
-            run.stop()
-    wait_for(lambda: len(bench.output("base")) == bench.written, seconds=120)
-    for _, run in runs:
-        run.stop()
-    base.stop()
-    assert bench.written > 100_000
-    assert sorted(row["a"] for row in bench.output("base")) == list(range(bench.written))
-    for name, run in runs:
-        shared = run.progress[name]["shared"]["s"]
-        entries = FileLog(bench.folder / "state" / "shared" / "s" / "entries").entries(
-            after=shared["first"] - 1, upto=shared["position"]
-        )
-        lines = [line for entry in entries for line in Path(entry.path).read_text().splitlines()]
-        columns = list(bench.output(name)[0])
-        expected = [_projected(json.loads(line), columns) for line in lines]
-        assert bench.output(name) == ordered(expected), name
-    retained = bench.session.shared_stream("s").retained
+def test_joins_and_leaves_while_rows_flow(spark: SparkSession, tmp_path: Path) -> None:
+    """Every consumer has the rows of its own lives, all of them and each once, without a gap. The
+    short form of `tools/storm.py`."""
+    storm = Storm(spark, tmp_path / "storm", seed=1)
+    with storm.session:
+        storm.play(rounds=3)
+        retained = storm.session.shared_stream("s").retained
+    assert storm.check() == []
+    assert sum(len(visitor.lives) for visitor in storm.visitors) > 3
     assert retained == 1  # all that everybody has passed is gone
-
-
-def _projected(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
-    b = row["b"] or {"k": None, "items": []}
-    more = {
-        "k": b["k"],
-        "n": len(b["items"]) if row["b"] else -1,  # as Spark says
-        "i": b["items"][3] if len(b["items"]) > 3 else None,
-    }
-    return {name: {**row, **more}[name] for name in columns}
 
 
 def test_who_fails_and_who_is_slow_hold_back_nobody(

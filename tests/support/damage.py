@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 
 def truncate(path: Path) -> None:
@@ -33,3 +34,32 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "flipped": flip,
     "missing": remove,
 }
+
+
+def random_damage(chance: Random) -> tuple[str, Callable[[Path], None]]:
+    """Some damage that a disk, a crash or a person may do, and what it is."""
+    where, length = chance.random(), chance.choice((1, 1, 4, 64))
+    way = chance.choice(("cut", "bit", "zeros", "junk", "more", "twice", *DAMAGES))
+
+    def damage(path: Path) -> None:
+        data = path.read_bytes()
+        place = int(where * len(data))
+        junk = Random(where).randbytes(length)
+        match way:
+            case "cut":
+                path.write_bytes(data[:place])
+            case "bit" if data:
+                flipped = bytes([data[place] ^ 1 << length % 8])
+                path.write_bytes(data[:place] + flipped + data[place + 1 :])
+            case "zeros":  # what some file systems leave after a crash
+                path.write_bytes(data[:place] + bytes(len(data) - place))
+            case "junk":
+                path.write_bytes(data[:place] + junk + data[place + length :])
+            case "more":
+                path.write_bytes(data + junk)
+            case "twice":
+                path.write_bytes(data + data)
+            case _ if way in DAMAGES:
+                DAMAGES[way](path)
+
+    return f"{way} at {where:.2f}", damage

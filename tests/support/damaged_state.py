@@ -43,13 +43,16 @@ class StateUnderTest:
 
     def kinds(self) -> list[str]:
         """One file of each kind that there is, the newest, as a path in the state folder."""
-        newest: dict[str, str] = {}
+        return sorted({self.kind(name): name for name in self.files()}.values())
+
+    def kind(self, name: str) -> str:
+        return _NUMBERS.sub("#", name)
+
+    def files(self) -> list[str]:
+        """All of them, in order."""
         folder = self._kept / "state"
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            name = str(path.relative_to(folder))
-            if not _LEFT_OUT.search(name):
-                newest[_NUMBERS.sub("#", name)] = name
-        return sorted(newest.values())
+        names = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        return sorted(name for name in names if not _LEFT_OUT.search(name))
 
     def restore(self) -> None:
         shutil.rmtree(self.work)

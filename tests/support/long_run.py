@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import os
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
 import narrows
-
-
-class Held(NamedTuple):
-    files: int
-    bytes: int
-    memory: int
-    """Bytes of this process."""
-    descriptors: int
 
 
 class LongRun:
@@ -57,19 +46,6 @@ class LongRun:
             run.raise_if_failed()
             assert time.monotonic() < deadline, f"it is slower than {count} batches in {seconds} s"
             pause.wait(0.05)
-
-    def held(self) -> Held:
-        """Without what a stream of files must remember: the names of those that it has taken."""
-        gc.collect()
-        files, size = 0, 0
-        for folder, _, names in os.walk(self.state):
-            if "entries" not in Path(folder).parts:
-                paths = [Path(folder) / name for name in names if not name.endswith(".tmp")]
-                files += len(paths)
-                size += sum(path.stat().st_size for path in paths if path.exists())
-        status = Path("/proc/self/statm").read_text().split()
-        memory = int(status[1]) * os.sysconf("SC_PAGE_SIZE")
-        return Held(files, size, memory, len(os.listdir("/proc/self/fd")))
 
     def rows(self) -> list[int]:
         files = (self._folder / "out").glob("[!.]*.json")

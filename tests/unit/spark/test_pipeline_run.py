@@ -153,7 +153,7 @@ def test_what_cannot_be_started_again_has_failed_again(tmp_path: Path) -> None:
 
 def test_pauses_grow() -> None:
     now, waited = 0.0, []
-    attempts = Attempts(first_pause=1, longest_pause=5, clock=lambda: now)
+    attempts = Attempts(most=4, first_pause=1, longest_pause=5, clock=lambda: now)
     failure = RuntimeError(SLOW)
     while (verdict := attempts.after(failure)) is not Verdict.GIVE_UP:
         began = now

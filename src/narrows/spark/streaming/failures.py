@@ -88,8 +88,9 @@ class Attempts:
     """
 
     restart: Restart = "transient"
-    most: int | None = 4
-    """So often it is started again, one failure after the other; None: for ever."""
+    most: int | None = 8
+    """So often it is started again, one failure after the other; None: for ever. With the pauses in
+    between these are some minutes: a machine may be busy for that long, and nobody looks."""
     first_pause: float = 0.5
     longest_pause: float = 60.0
     enough: float = 300.0

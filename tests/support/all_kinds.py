@@ -1,0 +1,183 @@
+"""Pipelines of every kind over one folder of files that grows, and the rows that they owe.
+
+    folder/in/*.json ──► copied, computed             no state
+                         windowed, counted            windows of event time, and such as rows cut
+                         remembered                   acc_sum, lag
+                         joined                       two streams
+                         together, filtered, summed   of a shared stream: two in one job, one alone
+
+What is owed is computed from the number of rows alone, in plain Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+Rows = list[dict[str, Any]]
+
+KEYS, LONG, SEVERAL = 3, 100, 7
+"""Keys; rows of a window of time; rows of a window that rows cut."""
+ROWS_PER_FILE = 20
+_LITTLE_DATA = "spark.sql.codegen.wholeStage=false"
+_SHORT_LIFE = "-XX:TieredStopAtLevel=1"
+"""Compiling would be most of what there is to do."""
+_BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+_SQL = """
+CREATE STREAM s ({columns}) WITH ({files}, max_files_per_trigger = {most});
+CREATE STREAM e ({columns}) WITH ({files}, max_files_per_trigger = {most}, {time});
+CREATE STREAM f ({columns}) WITH ({files}, max_files_per_trigger = {most}, {time});
+CREATE STREAM t ({columns}) WITH ({files}, max_files_per_trigger = {most}, shared = true);
+"""
+_COLUMNS = "a BIGINT, k BIGINT, at TIMESTAMP, b STRUCT<c: BIGINT, d: STRING>"
+_SELECTS = {
+    "copied": "SELECT a, b->c AS c FROM s",
+    "computed": "SELECT a, a * 10 AS c FROM s WHERE b->d = 'x'",
+    "windowed": "SELECT k, min(a) AS a, count(*) AS n, sum(b->c) AS total FROM e"
+    " GROUP BY k, tumblingwindow('ss', 10)",
+    "counted": f"SELECT k, min(a) AS a, count(*) AS n FROM s GROUP BY k, countwindow({SEVERAL})",
+    "remembered": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total,"
+    " lag(a) OVER (PARTITION BY k) AS before FROM s",
+    "joined": "SELECT e.a, f.b->c AS c FROM e JOIN f ON e.a = f.a"
+    " AND f.at BETWEEN e.at AND e.at + INTERVAL '10' SECOND",
+    "together": "SELECT a, b->c AS c FROM t",
+    "filtered": "SELECT a, a * 10 AS c FROM t WHERE b->d = 'x'",
+    "summed": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total FROM t",
+}
+PIPELINES = tuple(_SELECTS)
+SHARED = ("together", "filtered", "summed")
+"""Rows that come while only others of them run are not for those that do not."""
+
+
+class AllKinds:
+    """Pipelines in a folder; the state folder is `state`, what processes say is in `log`."""
+
+    def __init__(self, folder: Path, most: int = 4) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.rows = 0
+        self._sql = folder / "pipelines.sql"
+        (folder / "in").mkdir(parents=True)
+        text = _SQL.format(
+            columns=_COLUMNS,
+            files=f"connector = 'file', path = '{folder}/in'",
+            time="eventtime = 'at', watermark = '5 seconds'",
+            most=most,
+        )
+        for name, select in _SELECTS.items():
+            text += (
+                f"CREATE SINK {name}_out WITH (connector = 'file', path = '{folder}/out/{name}');\n"
+                f"CREATE PIPELINE {name} INTO {name}_out AS {select};\n"
+            )
+        self._sql.write_text(text, "utf-8")
+
+    def put(self) -> None:
+        """One more file, which is there all at once."""
+        rows = range(self.rows, self.rows + ROWS_PER_FILE)
+        hidden = self.folder / "in" / f".{self.rows:09d}.json"
+        hidden.write_text("".join(json.dumps(_row(i)) + "\n" for i in rows), "utf-8")
+        hidden.rename(hidden.with_name(hidden.name[1:]))
+        self.rows += ROWS_PER_FILE
+
+    def run(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """`narrows run` with these arguments, in a process group of its own."""
+        command = [sys.executable, "-m", "narrows", "run", str(self._sql), *arguments]
+        settings = ["--state", str(self.state), "--master", "local[2]", "--conf", _LITTLE_DATA]
+        environment = {**os.environ, "JAVA_TOOL_OPTIONS": _SHORT_LIFE}
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [*command, *settings],
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def published(self, pipeline: str) -> int:
+        """How many files a pipeline has published."""
+        return len(list((self.folder / "out" / pipeline).glob("[!.]*.json")))
+
+    def found(self, pipeline: str) -> Rows:
+        files = (self.folder / "out" / pipeline).glob("[!.]*.json")
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def wrong(self, pipeline: str) -> str | None:
+        """What is lost or there too often in the end, if anything is."""
+        owed = Counter(json.dumps(row) for row in _OWED[pipeline](self.rows))
+        found = Counter(json.dumps(row) for row in self.found(pipeline))
+        lost, more = owed - found, found - owed
+        if not lost and not more:
+            return None
+        examples = f"like {min(lost, default='-')} and {min(more, default='-')}"
+        return f"{pipeline}: {lost.total()} rows lost, {more.total()} too many, {examples}"
+
+
+def _row(i: int) -> dict[str, Any]:
+    at = (_BEGAN + timedelta(milliseconds=100 * i)).isoformat()
+    return {"a": i, "k": i % KEYS, "at": at, "b": {"c": i * 10, "d": "y" if i % 5 == 0 else "x"}}
+
+
+def _plain(rows: int) -> Rows:
+    return [{"a": i, "c": i * 10} for i in range(rows)]
+
+
+def _passing(rows: int) -> Rows:
+    return [row for row in _plain(rows) if row["a"] % 5]
+
+
+def _by_time(rows: int) -> Rows:
+    made = []
+    for start in range(0, rows, LONG):
+        for k in range(KEYS):
+            members = [i for i in range(start, min(start + LONG, rows)) if i % KEYS == k]
+            made.append({"k": k, "a": members[0], "n": len(members), "total": 10 * sum(members)})
+    return made
+
+
+def _by_count(rows: int) -> Rows:
+    made = []
+    for k in range(KEYS):
+        members = list(range(k, rows, KEYS))
+        for start in range(0, len(members), SEVERAL):
+            window = members[start : start + SEVERAL]
+            made.append({"k": k, "a": window[0], "n": len(window)})
+    return made
+
+
+def _sums(rows: int) -> Iterator[tuple[int, int]]:
+    sums = [0] * KEYS
+    for i in range(rows):
+        sums[i % KEYS] += i
+        yield i, sums[i % KEYS]
+
+
+def _running(rows: int) -> Rows:
+    return [
+        {"a": i, "total": total, "before": i - KEYS if i >= KEYS else None}
+        for i, total in _sums(rows)
+    ]
+
+
+def _summed(rows: int) -> Rows:
+    return [{"a": i, "total": total} for i, total in _sums(rows)]
+
+
+_OWED: dict[str, Callable[[int], Rows]] = {
+    "copied": _plain,
+    "computed": _passing,
+    "windowed": _by_time,
+    "counted": _by_count,
+    "remembered": _running,
+    "joined": _plain,
+    "together": _plain,
+    "filtered": _passing,
+    "summed": _summed,
+}
