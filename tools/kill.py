@@ -1,11 +1,11 @@
 """Kills drivers, JVMs and Python workers of running pipelines, and counts rows in the end.
 
-    python tools/kill.py [--kills 200] [--seed 1] [--round 50]
+    python tools/kill.py [--kills 200] [--seed 1] [--round 25]
 
 Pipelines of every kind (`tests/support/all_kinds.py`) run in one process while files arrive. After
 each round of kills a run that nobody kills reads what is left, and what was written is compared
 with what is owed, row by row. A round has a folder and a seed of its own, the next number: `--seed
-3 --kills 50` plays the third round alone. The suite plays a short one (`tests/spark/test_kill.py`).
+3 --kills 25` plays the third round alone. The suite plays a short one (`tests/spark/test_kill.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--round", type=int, default=50)
+    parser.add_argument("--round", type=int, default=25)
     options = parser.parse_args()
     began, killed, seed = time.monotonic(), Counter[str](), options.seed
     signals = rows = 0
@@ -37,7 +37,7 @@ def main() -> int:
         killing = Killing(folder, seed, say=lambda text: print(f"  {text}", flush=True))
         least = min(options.round, options.kills - killed.total())
         while (left := least - killing.killed.total()) > 0:
-            killing.live(killing.draw(left))
+            killing.live(killing.draw(left), every=2.0)
         wrong = killing.finish()
         killed += killing.killed
         signals += killing.signals

@@ -62,7 +62,7 @@ def run_for(pipelines: AllKinds, seconds: float, every: float) -> list[Sample]:
                 print(f"{now / 60:.0f} min, {pipelines.rows} rows:", shown(samples[-1]), flush=True)
         process.send_signal(signal.SIGINT)
         process.wait(timeout=300)
-        if code := pipelines.run("--once").wait(timeout=1200):
+        if code := pipelines.run_once():
             raise SystemExit(f"the last run ended with {code}: {pipelines.folder / 'log'}")
     finally:
         process.kill()

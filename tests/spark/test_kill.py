@@ -24,7 +24,7 @@ LIVES = (
 def test_every_row_exactly_once(tmp_path: Path) -> None:
     killing = Killing(tmp_path / "run", seed=5)
     for life in LIVES:
-        killing.live(life)
+        killing.live(life, every=2.0)
     assert killing.killed == {"busy worker": 1, "jvm": 1, "daemon": 1, "driver": 1}
     assert killing.finish() == []
     said = (tmp_path / "run" / "log").read_text()

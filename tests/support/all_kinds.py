@@ -11,8 +11,10 @@ What is owed is computed from the number of rows alone, in plain Python.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -29,6 +31,7 @@ ROWS_PER_FILE = 20
 _LITTLE_DATA = "spark.sql.codegen.wholeStage=false"
 _SHORT_LIFE = "-XX:TieredStopAtLevel=1"
 """Compiling would be most of what there is to do."""
+_PATIENCE = 1_200.0
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 _SQL = """
@@ -60,24 +63,11 @@ SHARED = ("together", "filtered", "summed")
 class AllKinds:
     """Pipelines in a folder; the state folder is `state`, what processes say is in `log`."""
 
-    def __init__(self, folder: Path, most: int = 4) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.state = folder / "state"
         self.rows = 0
-        self._sql = folder / "pipelines.sql"
         (folder / "in").mkdir(parents=True)
-        text = _SQL.format(
-            columns=_COLUMNS,
-            files=f"connector = 'file', path = '{folder}/in'",
-            time="eventtime = 'at', watermark = '5 seconds'",
-            most=most,
-        )
-        for name, select in _SELECTS.items():
-            text += (
-                f"CREATE SINK {name}_out WITH (connector = 'file', path = '{folder}/out/{name}');\n"
-                f"CREATE PIPELINE {name} INTO {name}_out AS {select};\n"
-            )
-        self._sql.write_text(text, "utf-8")
 
     def put(self) -> None:
         """One more file, which is there all at once."""
@@ -87,9 +77,12 @@ class AllKinds:
         hidden.rename(hidden.with_name(hidden.name[1:]))
         self.rows += ROWS_PER_FILE
 
-    def run(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """`narrows run` with these arguments, in a process group of its own."""
-        command = [sys.executable, "-m", "narrows", "run", str(self._sql), *arguments]
+    def run(self, *arguments: str, most: int = 4) -> subprocess.Popen[bytes]:
+        """`narrows run` with these arguments, in a process group of its own. A micro-batch takes
+        `most` files."""
+        sql = self.folder / "pipelines.sql"
+        sql.write_text(self._statements(most), "utf-8")
+        command = [sys.executable, "-m", "narrows", "run", str(sql), *arguments]
         settings = ["--state", str(self.state), "--master", "local[2]", "--conf", _LITTLE_DATA]
         environment = {**os.environ, "JAVA_TOOL_OPTIONS": _SHORT_LIFE}
         with (self.folder / "log").open("ab") as log:
@@ -100,6 +93,28 @@ class AllKinds:
                 env=environment,
                 start_new_session=True,
             )
+
+    def run_once(self) -> int:
+        """Has all of them read what is left, in few large batches; the exit code."""
+        process = self.run("--once", most=1_000)
+        try:
+            return process.wait(timeout=_PATIENCE)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _statements(self, most: int) -> str:
+        text = _SQL.format(
+            columns=_COLUMNS,
+            files=f"connector = 'file', path = '{self.folder}/in'",
+            time="eventtime = 'at', watermark = '5 seconds'",
+            most=most,
+        )
+        for name, select in _SELECTS.items():
+            path = f"{self.folder}/out/{name}"
+            text += f"CREATE SINK {name}_out WITH (connector = 'file', path = '{path}');\n"
+            text += f"CREATE PIPELINE {name} INTO {name}_out AS {select};\n"
+        return text
 
     def published(self, pipeline: str) -> int:
         """How many files a pipeline has published."""

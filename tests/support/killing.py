@@ -92,16 +92,9 @@ class Killing:
     def finish(self) -> list[str]:
         """Reads what is left; what is wrong then."""
         self._pipelines.put()
-        process = self._pipelines.run("--once")
-        try:
-            code = process.wait(timeout=3 * _PATIENCE)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return ["the last run did not end"]
-        finally:
-            for left in self._left:
-                left.kill()
+        code = self._pipelines.run_once()
+        for left in self._left:
+            left.kill()
         wrong = [said for name in PIPELINES if (said := self._pipelines.wrong(name))]
         return wrong if code == 0 else [f"the last run ended with {code}", *wrong]
 
