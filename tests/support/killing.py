@@ -29,7 +29,7 @@ WORKERS = ("busy worker", "busy worker", "worker", "daemon")
 _FEWEST_WORKERS, _MOST_WORKERS = 4, 8
 """In one life. Whoever fails more often than eight times in a row is given up; on a shared stream
 it would have no claim to the rows that others go on to read."""
-_PATIENCE = 300.0
+_PATIENCE = 900.0
 
 
 class Life(NamedTuple):

@@ -178,7 +178,9 @@ def evaluate(expr: Expr, row: Row) -> Value:
         case Literal():
             return _constant(expr)
         case FieldAccess(base=base, name=name):
-            return _get(evaluate(base, row), name)
+            value = evaluate(base, row)
+            # A list, if it is of a type that only Spark knows: the field of each element.
+            return [_get(v, name) for v in value] if isinstance(value, list) else _get(value, name)
         case ElementAccess(base=base, index=index):
             values, place = evaluate(base, row), evaluate(index, row)
             return _get(values, place) if isinstance(values, dict) else _at(values, place)
