@@ -264,6 +264,10 @@ def test_a_pipeline_without_a_jvm_ends(tmp_path: Path) -> None:
 
 def test_what_is_transient() -> None:
     assert is_transient(RuntimeError(SLOW))
+    assert is_transient("java.io.IOException: Broken pipe")
+    assert is_transient(
+        "EOFException occurred while reading the port number from pyspark.daemon's stdout"
+    )
     assert is_transient(ConnectionResetError())
     assert is_transient(SourceUnavailableError("the broker is away"))
     assert is_transient("[CANNOT_OPEN_SOCKET] Can not open socket")

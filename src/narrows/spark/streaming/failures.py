@@ -18,11 +18,15 @@ _TRANSIENT = (
     "CANNOT_OPEN_SOCKET",
     "Python worker exited unexpectedly (crashed)",
     "Connection reset by peer",
+    "Broken pipe",
+    "reading the port number from pyspark.daemon",
     "ExecutorLostFailure",
     f"error[{Code.SOURCE_UNAVAILABLE}]",
     f"error[{Code.SINK_UNAVAILABLE}]",
 )
-"""What a busy machine, or a lost executor, makes of tasks that have nothing wrong with them. Spark
+"""What a busy machine, a lost executor, or a Python worker that somebody has killed (the system, for
+want of memory) makes of tasks that have nothing wrong with them: how a worker's death is told
+depends on who was talking to it, and on what is dead: the worker, or what starts workers. Spark
 waits ten seconds for a Python process to report, for example, and no setting changes that."""
 
 _OURS = re.compile(r"error\[(\w+)\]: ([^\n]+)")
