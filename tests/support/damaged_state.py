@@ -38,7 +38,7 @@ class StateUnderTest:
             with self.session() as session:
                 session.execute("ANALYZE TABLE t; CREATE OR REPLACE PROJECTION c ON t (a)")
                 for name in PIPELINES:
-                    session.start(name, once=True).await_done(timeout=180)
+                    session.start(name, once=True).await_done(timeout=600)
         shutil.copytree(self.work, self._kept)
 
     def kinds(self) -> list[str]:
@@ -68,7 +68,7 @@ class StateUnderTest:
                 2,
             ]
             for name in pipelines:
-                session.start(name, once=True).await_done(timeout=180)
+                session.start(name, once=True).await_done(timeout=600)
         for name in pipelines:
             wanted = [0, 1, 2]
             found = sorted(self._rows(name))

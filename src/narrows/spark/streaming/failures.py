@@ -24,9 +24,9 @@ _TRANSIENT = (
     f"error[{Code.SOURCE_UNAVAILABLE}]",
     f"error[{Code.SINK_UNAVAILABLE}]",
 )
-"""What a busy machine, a lost executor, or a Python worker that somebody has killed (the system, for
-want of memory) makes of tasks that have nothing wrong with them: how a worker's death is told
-depends on who was talking to it, and on what is dead: the worker, or what starts workers. Spark
+"""What a busy machine, a lost executor, or a Python worker that was killed (by the system, for want
+of memory) makes of tasks that have nothing wrong with them. How a worker's death is told depends on
+who was talking to it, and on whether it is the worker or what starts workers that is dead. Spark
 waits ten seconds for a Python process to report, for example, and no setting changes that."""
 
 _OURS = re.compile(r"error\[(\w+)\]: ([^\n]+)")
