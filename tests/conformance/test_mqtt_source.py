@@ -11,6 +11,7 @@ import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from mosquitto_broker import Mosquitto
 from narrows.connectors.base import SourceDeclaration, find_connector
 from narrows.connectors.received import segments
 from narrows.connectors.received.log import groups_in
@@ -18,7 +19,7 @@ from narrows.plugins.options import OptionValue
 from support.conformance.metadata import MetadataLaws
 from support.conformance.source_case import Limit, SourceCase
 from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
-from support.mosquitto import Mosquitto, Publisher, new_topic
+from support.mosquitto import Publisher, new_topic
 from support.waiting import await_that
 
 

@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,26 +25,51 @@ from narrows.connectors.mqtt.broker import Broker, client_id_of, require_library
 from narrows.connectors.mqtt.messages import SCHEMA, row_of
 from narrows.connectors.mqtt.subscriptions import KeptSubscriptions, Subscription
 from narrows.connectors.received.log import ReceivedLog
+from narrows.errors import Code, fail
 from narrows.plugins.options import parse_duration
 
 _LOG = logging.getLogger("narrows.sources")
+_CLIENTS = 20
+"""Connections to a broker that one user and client id can have at most."""
 _OPENING = threading.Lock()
 _CONNECTIONS: dict[tuple[Path, Broker, str], Connection] = {}
 """Those of this process, which is the driver."""
 
 
-def connection_of(folder: Path, options: Mapping[str, Any]) -> Connection:
-    """The connection that a stream with such options shares with all that say the same."""
+def connection_of(
+    folder: Path, options: Mapping[str, Any], subscription: Subscription
+) -> Connection:
+    """The connection that a stream shares with all that have the same options, as long as no topic
+    is for two of them."""
     require_library()
     broker = Broker.of(options)
-    client_id = str(options.get("client_id") or client_id_of(folder, broker))
-    key = (folder, broker, client_id)
     with _OPENING:
+        given = str(options.get("client_id") or client_id_of(folder, broker))
+        client_id = _client_for(folder, given, subscription)
+        key = (folder, broker, client_id)
         if key not in _CONNECTIONS:
             expiry = (parse_duration(str(options["session_expiry"])) or 0) // 1_000
             receive_maximum = int(str(options["receive_maximum"]))
             _CONNECTIONS[key] = Connection(folder, broker, client_id, expiry, receive_maximum)
         return _CONNECTIONS[key]
+
+
+def _client_for(folder: Path, client_id: str, subscription: Subscription) -> str:
+    """The one that has had the subscription before; else the first that can take it."""
+    ids = [client_id, *(f"{client_id}-{number}" for number in range(1, _CLIENTS))]
+    kept = [KeptSubscriptions(folder, found) for found in ids]
+    had = [
+        found for found, known in zip(ids, kept, strict=True) if subscription.log in known.read()
+    ]
+    able = (found for found, known in zip(ids, kept, strict=True) if known.takes(subscription))
+    chosen = had[0] if had else next(able, None)
+    if chosen is None:
+        message = f"more than {_CLIENTS} streams of one broker have topics in common"
+        raise fail(Code.NOT_SUPPORTED, message, None, "make one of them a shared stream")
+    if not had:  # before the next one asks
+        known = KeptSubscriptions(folder, chosen)
+        known.write({**known.read(), subscription.log: subscription})
+    return chosen
 
 
 class _Ticket:
@@ -87,6 +111,8 @@ class Connection:
         """How many connections there were before this one."""
         self._asked: dict[int, str] = {}
         """Subscriptions that the broker has not answered, by the number of the question."""
+        self._given_up: list[str] = []
+        """Topics that the broker may still send, and nobody wants."""
         self._problem: str | None = None
         self._is_connected = False
         self._steps = threading.Lock()
@@ -97,14 +123,15 @@ class Connection:
 
     def add(self, subscription: Subscription) -> None:
         """Receives for a stream, from now on."""
+        with _OPENING:
+            others = [found for found in _CONNECTIONS.values() if found is not self]
+        for other in others:
+            other.give_up(self._folder, subscription.log)
         with self._steps:
             begins = not self._streams
             if begins:
                 self._reopen(except_for=subscription.log)
-            stream = self._streams.get(subscription.log)
-            if stream is None:
-                stream = self._open(subscription)
-                self._kept.write({name: s.subscription for name, s in self._streams.items()})
+            stream = self._streams.get(subscription.log) or self._open(subscription)
             stream.readers += 1
             if begins:
                 self._connect()
@@ -123,6 +150,19 @@ class Connection:
             stream.readers -= 1
             if not any(found.readers for found in self._streams.values()):
                 self._end()
+
+    def give_up(self, folder: Path, log: str) -> None:
+        """A stream has another connection now: with another broker, user or client id."""
+        with self._steps:
+            stream = self._streams.get(log)
+            if stream is None or stream.readers or folder != self._folder:
+                return
+            with self._lock:
+                del self._streams[log]
+                if self._is_connected:
+                    self._client.unsubscribe(stream.subscription.topic)
+            stream.log.close()
+            self._kept.forget(log)
 
     def problem_of(self, log: str) -> str | None:
         """What keeps messages of a stream from coming; None if nothing does."""
@@ -143,7 +183,7 @@ class Connection:
 
     def _reopen(self, except_for: str) -> None:
         """Opens the logs of all streams that the broker may send messages for."""
-        self._given_up: list[str] = []
+        self._given_up = []
         for name, subscription in self._kept.read().items():
             if name == except_for:
                 continue
@@ -151,6 +191,7 @@ class Connection:
                 self._open(subscription)
             else:
                 self._given_up.append(subscription.topic)
+                self._kept.forget(name)
 
     def _open(self, subscription: Subscription) -> _Stream:
         path = self._folder / subscription.log
@@ -235,7 +276,7 @@ class Connection:
 
     def _on_message(self, client: Any, _: Any, message: Any) -> None:
         topic = message.topic
-        streams = self._wanting(topic, message.properties)
+        streams = self._wanting(topic)
         ticket = _Ticket(self._epoch, message.mid, message.qos, max(1, len(streams)))
         if not streams:  # of a stream that there was once
             self._acknowledge([ticket])
@@ -248,34 +289,21 @@ class Connection:
 
     def _subscribe(self, stream: _Stream) -> None:
         subscription = stream.subscription
+        how: dict[str, Any] = {"qos": subscription.qos}
         if self._broker.is_v5:
-            from paho.mqtt.packettypes import PacketTypes
-            from paho.mqtt.properties import Properties
             from paho.mqtt.subscribeoptions import SubscribeOptions
 
-            properties = cast("Any", Properties)(PacketTypes.SUBSCRIBE)
-            properties.SubscriptionIdentifier = subscription.identifier
-            options = SubscribeOptions(
-                subscription.qos, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB
-            )
-            ask = partial(self._client.subscribe, options=options, properties=properties)
-        else:
-            ask = partial(self._client.subscribe, qos=subscription.qos)
-        _, mid = ask(subscription.topic)
+            new_only = SubscribeOptions.RETAIN_SEND_IF_NEW_SUB
+            how = {"options": SubscribeOptions(subscription.qos, retainHandling=new_only)}
+        _, mid = self._client.subscribe(subscription.topic, **how)
         if mid is not None:
             self._asked[mid] = subscription.log
 
-    def _wanting(self, topic: str, properties: Any) -> list[_Stream]:
-        """The streams that a message is for. Brokers of MQTT 5 say so: one that matches two
-        subscriptions may come once for both, or once for each."""
+    def _wanting(self, topic: str) -> list[_Stream]:
+        """The streams that a message is for: there is one, but for changes on the way."""
         from paho.mqtt.client import topic_matches_sub
 
-        named = getattr(properties, "SubscriptionIdentifier", None)
         streams = list(self._streams.values())
-        if named is not None:
-            found = [s for s in streams if s.subscription.identifier in named]
-            if len(found) == len(set(named)):
-                return found
         return [s for s in streams if topic_matches_sub(s.subscription.filter, topic)]
 
     def _acknowledge(self, tickets: Sequence[_Ticket]) -> None:

@@ -28,7 +28,8 @@ class MqttReceiver:
 
     def start(self) -> None:
         subscription = Subscription.of(self._declared)
-        self._connection = connection_of(self._folder, self._declared.options)
+        options = self._declared.options
+        self._connection = connection_of(self._folder, options, subscription)
         self._connection.add(subscription)
 
     def stop(self) -> None:

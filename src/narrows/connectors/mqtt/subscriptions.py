@@ -23,8 +23,6 @@ from narrows.plugins.options import parse_duration
 
 _MAGIC = "narrows-mqtt-subscriptions-1"
 _WHAT, _HINT = "the file that says what was subscribed to", "restore it from a backup"
-_IDENTIFIERS = (1 << 28) - 1
-"""The largest subscription identifier, and the last of all."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,6 @@ class Subscription:
         return topic_filter(self.topic)
 
     @property
-    def identifier(self) -> int:
-        """By which a broker says for which subscription a message is; the same for the same topic,
-        for messages may have waited since before the last restart."""
-        digest = hashlib.sha256(self.topic.encode("utf-8", "replace")).digest()
-        return int.from_bytes(digest[:4], "big") % _IDENTIFIERS + 1
-
-    @property
     def limits(self) -> LogLimits:
         return LogLimits(self.sync_interval, self.max_log_bytes)
 
@@ -70,6 +61,23 @@ def log_name(declared: SourceDeclaration) -> str:
     """What the log of a stream is called; of another topic it is another."""
     topic = str(declared.options["topic"]).encode("utf-8", "replace")
     return f"{file_name(declared.name)}.{hashlib.sha256(topic).hexdigest()[:8]}"
+
+
+def overlap(one: str, other: str) -> bool:
+    """Is there a topic that two filters match?
+
+    >>> overlap("a/+/c", "a/b/#"), overlap("a/#", "a"), overlap("a/+", "b/+")
+    (True, True, False)
+    """
+    ones, others = one.split("/"), other.split("/")
+    for mine, theirs in zip(ones, others, strict=False):
+        if "#" in (mine, theirs):
+            return True
+        if mine != theirs and "+" not in (mine, theirs):
+            return False
+    longer = max(ones, others, key=len)
+    shorter = min(len(ones), len(others))
+    return len(longer) == shorter or longer[shorter:] == ["#"]
 
 
 class KeptSubscriptions:
@@ -85,9 +93,19 @@ class KeptSubscriptions:
         found: Mapping[str, Any] = read_small(self._path, _MAGIC, _WHAT, _HINT) or {}
         return {name: Subscription(**given) for name, given in found.items()}
 
+    def takes(self, subscription: Subscription) -> bool:
+        """Can one client have this subscription besides those that it has? A broker may send what
+        two of them match once or twice, and one that was restarted does other than before; so
+        nobody could tell which of them a message is for."""
+        others = [found for name, found in self.read().items() if name != subscription.log]
+        return not any(overlap(found.filter, subscription.filter) for found in others)
+
     def write(self, subscriptions: Mapping[str, Subscription]) -> None:
         kept = {name: asdict(found) for name, found in subscriptions.items()}
         write_small(self._path, _MAGIC, kept)
+
+    def forget(self, log: str) -> None:
+        self.write({name: found for name, found in self.read().items() if name != log})
 
     def is_read(self, subscription: Subscription) -> bool:
         """Is there anybody who has begun to read it?"""
