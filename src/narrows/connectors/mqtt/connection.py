@@ -101,6 +101,7 @@ class Connection:
     ) -> None:
         self._folder = folder
         self._broker = broker
+        self._client_id = client_id
         self._expiry = expiry
         self._receive_maximum = receive_maximum
         self._kept = KeptSubscriptions(folder, client_id)
@@ -117,7 +118,7 @@ class Connection:
         self._is_connected = False
         self._steps = threading.Lock()
         """Streams come and go one by one."""
-        self._client = self._make_client(client_id)
+        self._client = self._make_client()
 
     # --- for streams ------------------------------------------------------------------------------
 
@@ -172,8 +173,8 @@ class Connection:
 
     # --- beginning and ending ---------------------------------------------------------------------
 
-    def _make_client(self, client_id: str) -> Any:
-        client = self._broker.client(client_id, keeps_session=True, manual_ack=True)
+    def _make_client(self) -> Any:
+        client = self._broker.client(self._client_id, keeps_session=True, manual_ack=True)
         client.on_connect = self._on_connect
         client.on_connect_fail = self._on_connect_fail
         client.on_disconnect = self._on_disconnect
@@ -203,7 +204,8 @@ class Connection:
 
     def _connect(self) -> None:
         self._problem = f"not connected to {self._broker} yet"
-        client, properties = self._client, None
+        client, properties = self._make_client(), None
+        self._client = client  # another for each time: its sockets are closed with it
         if self._broker.is_v5:
             from paho.mqtt.packettypes import PacketTypes
             from paho.mqtt.properties import Properties
@@ -257,7 +259,9 @@ class Connection:
         for log in logs:
             log.forget_waiting(lambda ticket: ticket.qos > 0)
         if logs and self._problem is None:
-            self._has_problem(f"the connection to {self._broker} is lost: {reason}")
+            said = f": {reason}" if flags.is_disconnect_packet_from_server else ""
+            who = f"{self._broker} as `{self._client_id}`"
+            self._has_problem(f"the connection to {who} is lost{said}")
 
     def _on_subscribe(
         self, client: Any, _: Any, mid: int, reasons: Sequence[Any], properties: Any
