@@ -18,7 +18,12 @@ from typing import Self
 
 _DEADLINE = 60.0
 _COMMAND = "/usr/sbin/mosquitto"
-_DEFAULTS = ("persistence true", "max_queued_messages 0", "allow_anonymous true")
+_DEFAULTS = (
+    "persistence true",
+    "max_queued_messages 0",
+    "allow_anonymous true",
+    "user root",  # it would become another, who may not keep sessions in our folders
+)
 
 
 def missing() -> str | None:
@@ -53,7 +58,6 @@ class Mosquitto:
 
     def start(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._folder.chmod(0o777)  # it gives up being root
         config = self._folder / "mosquitto.conf"
         given = {line.split()[0] for line in self._more}
         lines = [
