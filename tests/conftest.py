@@ -12,3 +12,4 @@ settings.load_profile("narrows")
 pytest.register_assert_rewrite("support.conformance")
 
 from support.kafka import broker, topics  # noqa: E402, F401
+from support.mosquitto import mosquitto  # noqa: E402, F401

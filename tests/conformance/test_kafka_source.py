@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, TopicPartition
 from narrows.plugins.options import OptionValue
 from support.conformance.source_case import Limit, SourceCase
 from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
-from support.kafka import DEADLINE, Topics
+from support.kafka import Topics
+from support.waiting import DEADLINE
 
 
 class KafkaCase(SourceCase):

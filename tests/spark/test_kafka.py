@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from support.kafka import DEADLINE, Topics, await_that
+from support.kafka import Topics
+from support.waiting import DEADLINE, await_that
 
 COLUMNS = "n BIGINT, site STRING, deep STRUCT<a: BIGINT, b: STRING>"
 

@@ -9,9 +9,8 @@ Where there can be no broker, tests that want one are skipped, and say why.
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,16 +28,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from kafka_broker import Broker, missing
-
-DEADLINE = 120.0
-
-
-def await_that(holds: Callable[[], bool], what: str) -> None:
-    """Waits until something is so."""
-    deadline = time.monotonic() + DEADLINE
-    while not holds():
-        assert time.monotonic() < deadline, f"in {DEADLINE:.0f} seconds: {what}"
-        time.sleep(0.05)
+from support.waiting import DEADLINE, await_that
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,12 @@ class SourceDeclaration:
     bounded: bool = False
     pipeline: str | None = None
     """For which one it is read; None for a shared stream, which reads for all, and for queries."""
+    reader: str | None = None
+    """Who takes entries of it: another name for each, and the same after a restart. None for
+    queries, which take none."""
+    folder: str | None = None
+    """Where sources of its connector may keep what they must not lose: a folder of the state
+    folder, for all of them. None where nothing can be kept."""
 
     def limit(self, option: str) -> int | None:
         value = self.options.get(option)
@@ -145,6 +151,21 @@ class SourceConnector(ABC):
     def committed(self, entry: Entry) -> None:  # noqa: B027 (most need not know)
         """Everything up to this entry is published. What it raises stops nobody: there is a
         warning, and the next entry tells of this one, too."""
+
+    # --- sources that must listen -----------------------------------------------------------------
+
+    def start(self) -> None:  # noqa: B027 (most are asked, and need not listen)
+        """Somebody reads it from now on, and until `stop`, whatever comes. Only on the driver, and
+        not for those who want no more than what is there."""
+
+    def stop(self) -> None:  # noqa: B027
+        """Nobody reads it any more, for now. Called also where `start` has raised or was not."""
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps new payloads from coming, though what has come can be read; None if all is
+        well. For people."""
+        return None
 
 
 # --- reading, in the workers ----------------------------------------------------------------------

@@ -131,6 +131,7 @@ CONNECTORS = PluginRegistry(
     built_in={
         "file": "narrows.connectors.file:CONNECTOR",
         "kafka": "narrows.connectors.kafka:CONNECTOR",
+        "mqtt": "narrows.connectors.mqtt:CONNECTOR",
         "console": "narrows.connectors.console:CONNECTOR",
         "memory": "narrows.connectors.memory:CONNECTOR",
         "dataframe": "narrows.connectors.dataframe:CONNECTOR",  # made by `session.register`

@@ -15,6 +15,7 @@ tables/<table>.json               what ANALYZE TABLE counted
 projections/<projection>/         copies of a table; beside it, a file that says what they are of
 rows/<sink>/                      rows of console and memory sinks
 shared/<stream>/                  registry, log and segments of a shared stream
+received/<connector>/             what was received and could not be had again
 
 A name stands there as a file name (`files/names.py`): whatever it is, nothing leaves the folder.
 """
@@ -32,6 +33,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
+from narrows.connectors.received.consumers import Consumers
 from narrows.errors import Code, fail
 from narrows.files.atomic import make_private, write_atomically
 from narrows.files.names import file_name, name_of
@@ -192,6 +194,9 @@ class StateFolder:
     def shared(self, stream: str) -> Path:
         return self._place("shared", stream)
 
+    def received(self, connector: str) -> Path:
+        return self._place("received", connector)
+
     def life(self, pipeline: str) -> str:
         """What tells this life of a pipeline from all others of its name, here or elsewhere: it
         begins when the pipeline is first started, and ends when it is reset. Its batches have
@@ -281,6 +286,7 @@ class StateFolder:
                 if _is_of(consumer, pipeline):
                     ConsumerRegistry(stream).forget(consumer)
                     shutil.rmtree(logs / consumer, ignore_errors=True)
+        self._forget_reader("entries", pipeline)
         self.record(pipeline).unlink(missing_ok=True)
         self.closed_mark(pipeline).unlink(missing_ok=True)
         self._place("pipelines", pipeline, suffix=".life").unlink(missing_ok=True)
@@ -292,6 +298,12 @@ class StateFolder:
         for tasks in (folder / TASKS).glob(f"*{TASKS_SUFFIX}"):  # of those without a query
             self._end_life(name_of(tasks.stem), [SharedLog(folder).last()])
         shutil.rmtree(self.shared(stream), ignore_errors=True)
+        self._forget_reader("shared", stream)
+
+    def _forget_reader(self, kind: str, name: str) -> None:
+        """Nothing that was received is kept for it any more."""
+        for log in self.path.glob("received/*/*/"):
+            Consumers(log).forget(f"{kind}/{file_name(name)}/")
 
 
 _PARTS = {"sources": "what it reads", "state": "what it remembers between rows"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from narrows.connectors.base import SourceDeclaration
@@ -48,6 +49,8 @@ class ReadSpec:
     """The folder where readers leave what they counted."""
     entry_log: str | None = None
     """The folder of the log of what a stream has taken."""
+    folder: str | None = None
+    """Where sources of its connector may keep things."""
     partitions: int = 1
     event_time: EventTime | None = None
     end: InputEnd | None = None
@@ -59,7 +62,14 @@ class ReadSpec:
     def declared(self) -> SourceDeclaration:
         """The source, as its connector knows it."""
         return SourceDeclaration(
-            self.source, self.format, self.options, self.bounded, self.pipeline
+            self.source,
+            self.format,
+            self.options,
+            self.bounded,
+            self.pipeline,
+            # What the log of entries is called in the state folder, wherever that is.
+            None if self.entry_log is None else "/".join(Path(self.entry_log).parts[-3:]),
+            self.folder,
         )
 
     @property

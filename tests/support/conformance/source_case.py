@@ -54,6 +54,11 @@ class SourceCase(ABC):
         self.folder = folder
 
     @property
+    def kept(self) -> Path:
+        """Where its connector may keep things, for all who read it."""
+        return self.folder / "kept"
+
+    @property
     @abstractmethod
     def options(self) -> Mapping[str, OptionValue]:
         """How a statement declares the source, but for connector and format."""
@@ -115,6 +120,7 @@ class Reading:
             dead_letters=str(self._dead_letters),
             statistics=str(self.folder / "counts"),
             entry_log=str(self.folder / "log"),
+            folder=str(self.case.kept),
             partitions=PARTITIONS,
             order=_ORDER,
         )

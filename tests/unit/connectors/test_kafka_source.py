@@ -20,7 +20,8 @@ from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Field, Struct
 from support.conformance.source_case import SCHEMA, Reading, SourceCase, document
-from support.kafka import Topics, await_that
+from support.kafka import Topics
+from support.waiting import await_that
 
 
 class Case(SourceCase):

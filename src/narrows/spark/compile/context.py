@@ -75,6 +75,7 @@ class Context:
             spec,
             options={**spec.options, "timezone": self.timezone},
             dead_letters=str(self.state.dead_letters(source.name).absolute()),
+            folder=str(self.state.received(source.connector).absolute()),
             partitions=self.parallelism,
         )
 

@@ -83,8 +83,8 @@ class Ingest:
 
     @property
     def problem(self) -> str | None:
-        """Why its source cannot be asked at the moment; None if it can."""
-        return self._patience.problem
+        """Why its source cannot be asked, or nothing new comes, at the moment; else None."""
+        return self._patience.problem or self._source.problem
 
     @property
     def has_goals(self) -> bool:
@@ -128,6 +128,8 @@ class Ingest:
     def _run(self) -> None:
         try:
             self._spark.addTag(self._tag)
+            if self._every is not None:
+                self._source.start()
             self._tell_again()
             while not self._stopped.is_set():
                 began = time.monotonic()
@@ -144,6 +146,7 @@ class Ingest:
             if not self._stopped.is_set():
                 self._failure = error
         finally:
+            self._source.stop()
             self._on_end()
 
     def _tell_again(self) -> None:

@@ -94,8 +94,15 @@ class Feed:
 
     @property
     def problem(self) -> str | None:
-        """Why its source cannot be asked at the moment; None if it can."""
-        return self._patience.problem
+        """Why its source cannot be asked, or nothing new comes, at the moment; else None."""
+        return self._patience.problem or self._source.problem
+
+    def start(self) -> None:
+        """A source that must listen does so from now on."""
+        self._source.start()
+
+    def stop(self) -> None:
+        self._source.stop()
 
     def settle(self) -> int:
         """Forgets what is published, and tells the source; the entry up to which that is."""
@@ -259,6 +266,8 @@ class FedQuery:
 
     def _feed(self) -> None:
         try:
+            for feed in () if self._bounded else self.feeds:
+                feed.start()
             while self._query.isActive and not self._stopped.is_set():
                 for feed in self.feeds:
                     feed.settle() if self._bounded else feed.keep_ahead()
@@ -271,6 +280,9 @@ class FedQuery:
                 self._failure = next(gone, error)
                 with contextlib.suppress(Exception):  # the first reason is the one to tell
                     self._query.stop()
+        finally:
+            for feed in () if self._bounded else self.feeds:
+                feed.stop()
 
     def _await_end(self, seconds: float) -> None:
         """Waits so long, but not when the query has ended."""

@@ -1,0 +1,215 @@
+"""How fast messages of an MQTT broker become rows, beside a subscriber that throws them away.
+
+    python bench/receivers.py [--messages 60000] [--repeats 2]
+
+*plain* is `paho-mqtt`: QoS 1, acknowledged at once, payloads thrown away. *narrows* receives with
+QoS 1, writes to the log, syncs, acknowledges, and decodes two of the fields of each message, in one
+process. All messages wait in the broker before the clock starts: neither waits for the publisher.
+*latency* is from publishing one message, of a few hundred a second, to its row. No Spark: a
+micro-batch adds its own time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, cast
+
+from paho.mqtt.client import Client, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from mosquitto_broker import Mosquitto
+from narrows import Catalog
+from narrows.connectors.base import SourceDeclaration, find_connector
+from narrows.connectors.entry_log import EntryLog
+from narrows.demand import ALL, fields
+from narrows.projection.columns import DecodeProjection
+from narrows.sql.scope import Name
+from narrows.worker.read import read_entry
+from narrows.worker.read_spec import ReadSpec
+
+SIZES = (200, 1_600)
+RECEIVE_MAXIMUM = 10_000
+PACED = 300
+"""Messages a second, and how many of them, whose latency is measured."""
+
+
+def payload(number: int, size: int) -> bytes:
+    row = {"id": number, "sent": time.time(), "site": f"s{number % 9}", "more": ""}
+    row["more"] = "x" * max(0, size - len(json.dumps(row)))
+    return json.dumps(row).encode()
+
+
+def connected(port: int, name: str, *, keeps: bool) -> Client:
+    client = Client(CallbackAPIVersion.VERSION2, name, protocol=MQTTv5)
+    client.max_inflight_messages_set(RECEIVE_MAXIMUM)
+    client.max_queued_messages_set(0)
+    properties = cast("Any", Properties)(PacketTypes.CONNECT)
+    properties.ReceiveMaximum = RECEIVE_MAXIMUM
+    properties.SessionExpiryInterval = 3_600 if keeps else 0
+    client.connect("127.0.0.1", port, clean_start=not keeps, properties=properties)
+    return client
+
+
+def publish(port: int, topic: str, count: int, size: int) -> None:
+    client = connected(port, uuid.uuid4().hex, keeps=False)
+    client.loop_start()
+    sent = [client.publish(topic, payload(number, size), 1) for number in range(count)]
+    for info in sent:
+        info.wait_for_publish(120)
+    client.disconnect()
+    client.loop_stop()
+
+
+def plain(broker: Mosquitto, count: int, size: int) -> float:
+    """Messages a second that a subscriber throws away."""
+    topic, name = f"plain/{uuid.uuid4().hex}", uuid.uuid4().hex
+    subscriber = connected(broker.port, name, keeps=True)
+    subscribed = threading.Event()
+    subscriber.on_subscribe = lambda *given: subscribed.set()
+    subscriber.subscribe(topic, 1)
+    subscriber.loop_start()
+    subscribed.wait(60)
+    subscriber.disconnect()
+    subscriber.loop_stop()
+    publish(broker.port, topic, count, size)
+    done, seen = threading.Event(), 0
+
+    def take(*given: Any) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == count:
+            done.set()
+
+    began = time.perf_counter()
+    subscriber = connected(broker.port, name, keeps=True)
+    subscriber.on_message = take
+    subscriber.loop_start()
+    done.wait(600)
+    seconds = time.perf_counter() - began
+    subscriber.disconnect()
+    subscriber.loop_stop()
+    return count / seconds
+
+
+class Stream:
+    """A stream of ours, read as a feed and its tasks would read it."""
+
+    def __init__(self, folder: Path, broker: Mosquitto) -> None:
+        self.topic = f"ours/{uuid.uuid4().hex}"
+        catalog = Catalog()
+        catalog.execute(
+            "CREATE STREAM s (id BIGINT, sent DOUBLE, site STRING, more STRING) WITH (connector ="
+            f" 'mqtt', broker = '{broker.address}', topic = '{self.topic}',"
+            f" receive_maximum = {RECEIVE_MAXIMUM})"
+        )
+        source = catalog.find_source(Name("s", None))
+        self._spec = ReadSpec(
+            source="s",
+            connector="mqtt",
+            format="json",
+            projection=DecodeProjection(source.schema, fields({"id": ALL, "sent": ALL})),
+            names=("id", "sent"),
+            options=source.options,
+            entry_log=str(folder / "entries" / "p" / "s"),
+            folder=str(folder / "received"),
+        )
+        declared: SourceDeclaration = self._spec.declared
+        self.source = find_connector("mqtt").source(declared)
+        self._log = EntryLog(self._spec.entry_log or "")
+        self.rows = 0
+        self.latencies: list[float] = []
+
+    def start(self) -> None:
+        self.source.start()
+
+    def await_subscribed(self) -> None:
+        while self.source.problem is not None:
+            time.sleep(0.01)
+
+    def read(self, count: int, *, pause: float) -> None:
+        """Reads until so many rows have come."""
+        while self.rows < count:
+            entry = self.source.admit(self._log, self.source.available())
+            if entry is None:
+                time.sleep(pause)
+                continue
+            number = self._log.append(entry)
+            for batch in read_entry(self._spec, entry, number, 0, 1):
+                self.rows += batch.num_rows
+                now = time.time()
+                self.latencies += [now - sent for sent in batch.column(1).to_pylist()]
+            self.source.committed(entry)
+
+
+def ours(broker: Mosquitto, folder: Path, count: int, size: int) -> float:
+    """Messages a second that are on the disk, acknowledged and decoded."""
+    stream = Stream(folder, broker)
+    stream.start()
+    stream.await_subscribed()
+    stream.source.stop()
+    publish(broker.port, stream.topic, count, size)
+    began = time.perf_counter()
+    stream.start()
+    stream.read(count, pause=0.2)
+    seconds = time.perf_counter() - began
+    stream.source.stop()
+    return count / seconds
+
+
+def latency(broker: Mosquitto, folder: Path, seconds: int = 5) -> list[float]:
+    stream = Stream(folder, broker)
+    stream.start()
+    stream.await_subscribed()
+    client = connected(broker.port, uuid.uuid4().hex, keeps=False)
+    client.loop_start()
+    count = PACED * seconds
+
+    def send() -> None:
+        for number in range(count):
+            client.publish(stream.topic, payload(number, SIZES[0]), 1)
+            time.sleep(1 / PACED)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    stream.read(count, pause=0.005)
+    sender.join()
+    client.disconnect()
+    client.loop_stop()
+    stream.source.stop()
+    return sorted(stream.latencies)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Messages a second, and how long one takes.")
+    parser.add_argument("--messages", type=int, default=60_000)
+    parser.add_argument("--repeats", type=int, default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, Mosquitto(Path(scratch) / "broker") as broker:
+        for size in SIZES:
+            best = {"plain": 0.0, "narrows": 0.0}
+            for repeat in range(given.repeats):
+                folder = Path(scratch) / f"{size}-{repeat}"
+                best["plain"] = max(best["plain"], plain(broker, given.messages, size))
+                best["narrows"] = max(best["narrows"], ours(broker, folder, given.messages, size))
+            ratio = best["narrows"] / best["plain"]
+            print(
+                f"{size:5} bytes  plain {best['plain']:8.0f}/s  narrows {best['narrows']:8.0f}/s"
+                f"  ratio {ratio:.2f}",
+                flush=True,
+            )
+        found = latency(broker, Path(scratch) / "latency")
+        median, last = statistics.median(found), found[len(found) * 99 // 100]
+        print(f"latency  median {median * 1_000:.0f} ms  99th percentile {last * 1_000:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
