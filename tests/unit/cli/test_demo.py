@@ -12,7 +12,8 @@ from narrows.cli import demo_topics
 from narrows.cli.demo_data import BROKEN
 from narrows.cli.demo_places import Folders
 from narrows.errors import NarrowsError
-from support.kafka import Topics, await_that
+from support.kafka import Topics
+from support.waiting import await_that
 
 
 def test_folders(tmp_path: Path) -> None:
