@@ -13,8 +13,8 @@ from narrows.connectors.kafka.cluster import Cluster
 from narrows.connectors.kafka.faults import KafkaError
 from narrows.connectors.kafka.offsets import Partition
 from narrows.connectors.kafka.streams import KeptClient
-from support.kafka import await_that
 from support.mock_kafka import Given, MockCluster
+from support.waiting import await_that
 
 OFFSET_COMMIT = 8
 GROUP_AUTHORIZATION_FAILED = 30
