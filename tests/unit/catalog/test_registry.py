@@ -61,7 +61,12 @@ CONNECTOR = ConnectorSpec(name="pigeon", source_options=(), delivers="messages")
         Catalog().execute("CREATE STREAM s (a INT) WITH (connector = 'pigeon', format = 'parquet')")
     with pytest.raises(NarrowsError, match="no sink connector is called `pigeon`"):
         Catalog().execute("CREATE SINK s WITH (connector = 'pigeon')")
-    assert [found.name for found in CONNECTORS.usable(sink=False)] == ["file", "kafka", "pigeon"]
+    assert [found.name for found in CONNECTORS.usable(sink=False)] == [
+        "file",
+        "kafka",
+        "mqtt",
+        "pigeon",
+    ]
 
 
 def test_messages_that_do_not_stand_in_files(bring: Bring) -> None:
