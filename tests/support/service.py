@@ -17,8 +17,8 @@ import uvicorn
 
 from narrows.errors import Code, fail
 from narrows.planner.catalog import Catalog
-from narrows.service.app import create_app
 from narrows.service.core import OpenSession, Service
+from narrows.service.http.app import create_app
 from narrows.state.folder import StateFolder
 
 

@@ -80,7 +80,7 @@ def serve(
             hint = "install it with `pip install 'narrows[service]'`"
             raise fail(Code.NOT_SUPPORTED, "the service is not installed", hint=hint)
         from narrows.service.core import Service
-        from narrows.service.server import serve as run_server
+        from narrows.service.http.server import serve as run_server
         from narrows.state.before_start import check_settings
         from narrows.state.folder import StateFolder
 

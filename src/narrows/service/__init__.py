@@ -11,8 +11,8 @@
     views.py       catalog objects, plans and runs as the answers of the API (models.py)
     problems.py    errors as problem+json
     security.py    who may ask, from where, and which paths statements may name
-    app.py         all of it as an ASGI application; routes/ has a file for each resource
-    server.py      that application on a socket, until SIGTERM
+    http/          app.py: all of it as an ASGI application; routes/ has a file for each resource
+                   server.py: that application on a socket, until SIGTERM
     client.py      the other side: for the command line and Python, with the standard library only
 
 Only this room imports FastAPI, and only `narrows serve` imports this room - but for `client.py`,

@@ -17,8 +17,8 @@ from typing import Literal
 
 import uvicorn
 
-from narrows.service.app import create_app
 from narrows.service.core import Service
+from narrows.service.http.app import create_app
 from narrows.service.security import check_listening
 
 LogFormat = Literal["lines", "json"]
