@@ -45,11 +45,12 @@ class Sender:
         assert heard, f"{len(self.acknowledged)} of {count} are acknowledged"
 
 
-def payloads_in(folder: Path) -> dict[int, bytes]:
-    """All payloads of a log by number, as its files have them."""
+def payloads_in(folder: Path, since: int = 0) -> dict[int, bytes]:
+    """The payloads of a log by number, as its files have them. Whoever has a position reads from
+    there: what is before it may be removed at any moment."""
     found: dict[int, bytes] = {}
     for group in groups_in(folder):
-        if group.start == group.stop:
+        if group.start == group.stop or group.end <= since:
             continue
         data = memoryview(segments.segment_path(folder, group.segment).read_bytes())
         schema, _ = segments.read_schema(data, group.first)
