@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
+EXPLORE = "NARROWS_EXPLORE"
+"""With this in the environment every run tries other examples; without, the same, so that whoever
+changes something learns what that has broken, and nothing else."""
+
 # How long an example takes depends on what else the machine does, and is no fault of the code.
-settings.register_profile("narrows", deadline=None)
+settings.register_profile("narrows", deadline=None, derandomize=EXPLORE not in os.environ)
 settings.load_profile("narrows")
 
 pytest.register_assert_rewrite("support.conformance")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import signal
 import sys
 import tempfile
 import threading
@@ -60,7 +59,7 @@ def run_for(pipelines: AllKinds, seconds: float, every: float) -> list[Sample]:
             if now >= 60 * (len(samples) + 1):
                 samples.append(look(pipelines, process.pid))
                 print(f"{now / 60:.0f} min, {pipelines.rows} rows:", shown(samples[-1]), flush=True)
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait(timeout=300)
         if code := pipelines.run_once():
             raise SystemExit(f"the last run ended with {code}: {pipelines.folder / 'log'}")

@@ -1,6 +1,9 @@
-"""An embedded Spark says nothing that we say ourselves."""
+"""An embedded Spark says nothing that we say ourselves, and leaves Ctrl-C to us."""
 
 from __future__ import annotations
+
+import signal
+import threading
 
 import pytest
 from pyspark.errors import PySparkException
@@ -15,3 +18,8 @@ def test_a_failed_query_is_raised_and_not_printed(
     with pytest.raises(PySparkException):
         spark.sql("SELECT not_there FROM range(1)").collect()
     assert capfd.readouterr().err == ""
+
+
+def test_ctrl_c_cancels_no_jobs(spark: SparkSession) -> None:
+    assert threading.current_thread() is threading.main_thread(), "pyspark sets it in no other"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

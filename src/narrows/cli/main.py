@@ -142,7 +142,7 @@ def run(
     pruning: Pruning = True,
     debug: Debug = False,
 ) -> None:
-    """Run pipelines on Spark, until they are done (--once) or stopped with Ctrl-C."""
+    """Run pipelines on Spark, until they are done (--once) or stopped with Ctrl-C (or SIGTERM)."""
     from narrows.state.before_start import check_pipelines, check_settings
     from narrows.state.folder import StateFolder
 

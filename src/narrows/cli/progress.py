@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,7 @@ _INTERVAL = 0.5
 
 
 def follow(session: Session, run: Run) -> None:
-    """Shows a run until it ends. Ctrl-C stops it cleanly."""
+    """Shows a run until it ends. Ctrl-C and SIGTERM stop it cleanly."""
     console = Console(stderr=True)
     tail = _ConsoleSinks(session, run)
     before = _shared_counts(run)
@@ -52,15 +55,29 @@ def follow(session: Session, run: Run) -> None:
 
 def _until_it_ends(run: Run, tail: _ConsoleSinks, show: Callable[[], None]) -> None:
     try:
-        while run.is_running:
-            time.sleep(_INTERVAL)
-            tail.print_new()
-            show()
+        with _sigterm_interrupts():
+            while run.is_running:
+                time.sleep(_INTERVAL)
+                tail.print_new()
+                show()
     except KeyboardInterrupt:
         print("stopping ...", file=sys.stderr)
         run.stop()
     tail.print_new()
     show()
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Has SIGTERM - what `kill`, systemd and containers send - do what Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _new_counts(run: Run, before: Mapping[str, ReadCounts]) -> dict[str, ReadCounts]:

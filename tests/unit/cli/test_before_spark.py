@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -154,7 +156,18 @@ def test_no_java_is_one_line(tmp_path: Path) -> None:
 # --- Ctrl-C ---------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_shows_what_became_of_pipelines(monkeypatch: pytest.MonkeyPatch) -> None:
+def by_ctrl_c(seconds: float) -> None:
+    raise KeyboardInterrupt
+
+
+def by_kill(seconds: float) -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("interrupt", [by_ctrl_c, by_kill])
+def test_ctrl_c_shows_what_became_of_pipelines(
+    monkeypatch: pytest.MonkeyPatch, interrupt: Callable[[float], None]
+) -> None:
     class Interrupted(Run):
         def __init__(self) -> None:
             self.pipelines = []
@@ -167,9 +180,6 @@ def test_ctrl_c_shows_what_became_of_pipelines(monkeypatch: pytest.MonkeyPatch) 
         def stop(self, *names: str) -> None:
             self.said = "stopped"
 
-    def interrupt(seconds: float) -> None:
-        raise KeyboardInterrupt
-
     class Sinks(progress._ConsoleSinks):
         def __init__(self) -> None:
             self._folders = []
@@ -178,3 +188,4 @@ def test_ctrl_c_shows_what_became_of_pipelines(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "sleep", interrupt)
     progress._until_it_ends(run, Sinks(), lambda: shown.append(run.said))
     assert shown == ["stopped"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

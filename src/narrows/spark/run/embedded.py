@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -75,7 +77,7 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
         options = [f"-Dlog4j2.configurationFile=file:{settings}", *_JAVA_OPTIONS]
         builder = builder.config("spark.driver.extraJavaOptions", " ".join(options))
         try:
-            with _errors_to(log):
+            with _errors_to(log), _own_interrupt():
                 return builder.getOrCreate()
         except PySparkRuntimeError as error:
             if "JAVA_GATEWAY_EXITED" not in str(error):
@@ -112,6 +114,21 @@ def stop_session(spark: SparkSession) -> None:
     except Exception as error:
         if not is_spark_gone(error):
             raise
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keeps what Ctrl-C does. pyspark would have it cancel all jobs first: a pipeline that is then
+    asked to stop, and would have finished its micro-batch, has failed by that time."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # nobody can set it here, pyspark neither
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None:  # else it was set by something other than Python
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
