@@ -147,7 +147,10 @@ def test_formats_layouts_and_batches(session: narrows.Session, tmp_path: Path) -
                                       format = 'parquet', batch_count = 2, compression = 'snappy');
         CREATE SINK array_out WITH (connector = 'file', path = '{tmp_path}/array', layout = 'array',
                                     batch_count = 2);
-        CREATE PIPELINE p INTO csv_out, parquet_out, array_out AS SELECT id, t, day FROM s;
+        CREATE SINK text_out WITH (connector = 'file', path = '{tmp_path}/text', format = 'text',
+                                   template = '{{id}} on {{day}}');
+        CREATE PIPELINE p INTO csv_out, parquet_out, array_out, text_out AS
+        SELECT id, t, day FROM s;
     """)
     assert "sink `parquet_out` writes parquet" in str(session.catalog.plan_pipeline("p").notices)
     session.start("p", once=True).await_done(timeout=120)
@@ -161,3 +164,6 @@ def test_formats_layouts_and_batches(session: narrows.Session, tmp_path: Path) -
     texts = [path.read_text() for path in (tmp_path / "csv").glob("*.csv")]
     assert all(text.startswith("id,t,day\n") for text in texts)
     assert "1,plain,2026-11-15\n" in "".join(texts)
+    lines = "".join(path.read_text() for path in (tmp_path / "text").glob("*.text")).splitlines()
+    assert sorted(int(line.partition(" on ")[0]) for line in lines) == ids
+    assert "1 on 2026-11-15" in lines

@@ -68,7 +68,10 @@ def check_options(
     for spec in specs.values():
         if spec.required and spec.name not in options and spec is not CONNECTOR:
             message = f"`{owner.text}` lacks the option `{spec.name}`: {spec.doc}"
-            hint = f"connector `{connector.name}` needs it"
+            needs = f"connector `{connector.name}`"
+            if form is not None and spec in (form.options(sink=sink) or ()):
+                needs = f"format `{form.name}`"
+            hint = spec.hint or f"{needs} needs it"
             problems.append(Problem(Code.INVALID_OPTION, message, owner.span, hint))
     if problems:
         given = [(o.value_span, _declaration(n, specs.values())) for n, o in options.items()]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from narrows.catalog.statistics import TableStatistics
 from narrows.plugins.options import DEFAULT_FORMAT, OptionValue
-from narrows.plugins.registry import CONNECTORS
+from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import TIMESTAMP, Field, Struct, joined
 from narrows.secrets import without_passwords
 from narrows.sql.statements import ObjectKind, Query
@@ -120,7 +120,10 @@ class Sink:
     @property
     def columns_in_options(self) -> dict[str, tuple[str, ...]]:
         """The columns of its rows that its options name, by option: it needs their values."""
-        return CONNECTORS.find(self.connector).columns_in(self.options)
+        found = CONNECTORS.find(self.connector).columns_in(self.options)
+        if self.takes_rows:
+            return found
+        return found | FORMATS.find(self.format).columns_in(self.options)
 
 
 @dataclass(frozen=True, kw_only=True)

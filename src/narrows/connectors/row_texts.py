@@ -1,13 +1,13 @@
-"""Texts that are made of rows (`plugins/row_text.py`), for sinks: a column of them at a time."""
+"""Texts that are made of rows (`plugins/row_text.py`), for sinks: where they go, what they are
+called."""
 
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from narrows.arrow.value_text import scalar_text
+from narrows.arrow.row_texts import row_texts
 from narrows.connectors.target import SinkTarget
-from narrows.plugins.row_text import Column, RowText
+from narrows.plugins.row_text import RowText
 
 
 class RowTexts:
@@ -18,29 +18,14 @@ class RowTexts:
 
     def __init__(self, text: RowText, target: SinkTarget) -> None:
         self._zone = str(dict(target.options).get("timezone", "UTC"))
-        self._pieces = [
-            column_of(target, piece.name) if isinstance(piece, Column) else piece
-            for piece in text.pieces
-        ]
-        self._columns = [isinstance(piece, Column) for piece in text.pieces]
+        self._text = text
+        self._columns = {name: column_of(target, name) for name in text.columns}
 
     def of(self, rows: pa.RecordBatch) -> pa.Array:
         """As bytes, one for each row."""
-        if self._columns == [True]:
-            column = rows.column(self._pieces[0])
-            if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-                return column.cast(pa.binary())
-        pieces = [
-            self._text(rows.column(piece)) if is_column else piece
-            for piece, is_column in zip(self._pieces, self._columns, strict=True)
-        ]
-        if not any(self._columns):
-            return pa.array(["".join(pieces)] * rows.num_rows, pa.string()).cast(pa.binary())
-        return pc.binary_join_element_wise(*pieces, "").cast(pa.binary())
-
-    def _text(self, column: pa.Array) -> pa.Array:
-        text = scalar_text(column, self._zone)
-        return column.cast(pa.string()) if text is None else text
+        return row_texts(
+            self._text, lambda name: rows.column(self._columns[name]), rows.num_rows, self._zone
+        )
 
 
 def column_of(target: SinkTarget, name: str) -> str:

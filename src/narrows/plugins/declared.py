@@ -36,6 +36,11 @@ class Declaration:
     def options(self, *, sink: bool) -> tuple[OptionSpec, ...] | None:
         return self.sink_options if sink else self.source_options
 
+    def columns_in(self, options: OptionMap) -> dict[str, tuple[str, ...]]:
+        """The columns of a row that a sink's options name, by option."""
+        specs = [spec for spec in self.sink_options or () if spec.name in options]
+        return {s.name: s.columns_in(str(options[s.name])) for s in specs if s.columns_in}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
@@ -141,8 +146,3 @@ class ConnectorSpec(Declaration):
     def promises(self, options: OptionMap) -> Guarantee:
         """The guarantee of a sink with such options."""
         return self.guarantee if isinstance(self.guarantee, str) else self.guarantee(options)
-
-    def columns_in(self, options: OptionMap) -> dict[str, tuple[str, ...]]:
-        """The columns of a row that a sink's options name, by option."""
-        specs = [spec for spec in self.sink_options or () if spec.name in options]
-        return {s.name: s.columns_in(str(options[s.name])) for s in specs if s.columns_in}

@@ -210,6 +210,21 @@ def test_csv() -> None:
     assert written("csv", [numbers("a", [1]), numbers("b", [2])], delimiter="::") == b"1::2\n"
 
 
+def test_text_is_made_by_a_template() -> None:
+    rows = [
+        Values("id", pa.array([1, None, 3])),
+        Values("Name", pa.array(["a\nb", "", None])),
+        Values("at", pa.array([datetime(2026, 11, 15, 10, tzinfo=UTC)] * 3, UTC_MICROS)),
+    ]
+    lines = written("text", rows, template="{id}: {name} {{{at}}}", timezone="Europe/Berlin")
+    at = "{2026-11-15T11:00:00.000+01:00}"
+    assert lines.decode() == f"1: a\nb {at}\n:  {at}\n3:  {at}\n"
+    assert written("text", rows, template="x") == b"x\n" * 3
+    assert written("text", rows, template="{id}") == b"1\n\n3\n"
+    binary = [Values("b", pa.array([b"\xff", None]))]
+    assert written("text", binary, template="{b}") == b"\xff\n\n"
+
+
 def test_csv_refuses_nested_values() -> None:
     with pytest.raises(ValueError, match="csv has no form"):
         written("csv", [Values("l", pa.array([[1]]))])
