@@ -52,6 +52,29 @@ class FileCase(SinkCase):
         return sorted(path for path in found if path.name not in OTHERS)
 
 
+class PartitionedCase(FileCase):
+    """Rows in folders, which are named after values of theirs."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "file")
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {**super().options, "partition_by": "T"}
+
+    def visible(self) -> list[dict[str, Any]]:
+        files = [path for path in self._place.rglob("*.json") if not path.name.startswith(".")]
+        return [
+            {"t": file.parent.name.removeprefix("T="), **json.loads(line)}
+            for file in files
+            if file.name not in OTHERS
+            for line in file.read_text().splitlines()
+        ]
+
+    def hidden(self) -> Sequence[object]:
+        return [path for path in super().hidden() if path.suffix != ".published"]  # type: ignore[attr-defined]
+
+
 class ToyCase(SinkCase):
     connector = "sqlite"
 
@@ -85,6 +108,12 @@ class TestFiles(SinkLaws, ExactlyOnceLaws):
     @pytest.fixture
     def case(self, tmp_path: Path, request: pytest.FixtureRequest) -> SinkCase:
         return FileCase(tmp_path, request.param)
+
+
+class TestPartitions(SinkLaws, ExactlyOnceLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path) -> SinkCase:
+        return PartitionedCase(tmp_path)
 
 
 class TestToy(SinkLaws, ExactlyOnceLaws):

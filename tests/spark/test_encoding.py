@@ -149,7 +149,8 @@ def test_formats_layouts_and_batches(session: narrows.Session, tmp_path: Path) -
                                     batch_count = 2);
         CREATE SINK text_out WITH (connector = 'file', path = '{tmp_path}/text', format = 'text',
                                    template = '{{id}} on {{day}}');
-        CREATE PIPELINE p INTO csv_out, parquet_out, array_out, text_out AS
+        CREATE SINK days WITH (connector = 'file', path = '{tmp_path}/days', partition_by = 'day');
+        CREATE PIPELINE p INTO csv_out, parquet_out, array_out, text_out, days AS
         SELECT id, t, day FROM s;
     """)
     assert "sink `parquet_out` writes parquet" in str(session.catalog.plan_pipeline("p").notices)
@@ -167,3 +168,7 @@ def test_formats_layouts_and_batches(session: narrows.Session, tmp_path: Path) -
     lines = "".join(path.read_text() for path in (tmp_path / "text").glob("*.text")).splitlines()
     assert sorted(int(line.partition(" on ")[0]) for line in lines) == ids
     assert "1 on 2026-11-15" in lines
+    day = (tmp_path / "days" / "day=2026-11-15").iterdir()
+    assert '{"id":1,"t":"plain"}' in "".join(path.read_text() for path in day).splitlines()
+    found = "".join(path.read_text() for path in (tmp_path / "days").rglob("*.json"))
+    assert sorted(json.loads(line)["id"] for line in found.splitlines()) == ids

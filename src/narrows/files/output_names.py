@@ -2,6 +2,7 @@
 
     orders-0000000042-00000.json      published: pipeline, batch, part
     .orders-5f3c...09.writing         of a task that is still writing, or never came to its end
+    .orders.published                 what the last batch published, where that is in many folders
 
 Other pipelines write into the same folder, and so may the user. So a file is taken for a
 pipeline's own only if its whole name is one that the pipeline would give: neither a pattern nor
@@ -54,3 +55,8 @@ def is_unpublished(name: str, pipeline: str) -> bool:
     """Is this what a task of the pipeline writes or wrote?"""
     mine = re.escape(file_name(pipeline))
     return re.fullmatch(rf"\.{mine}-[0-9a-f]{{32}}{re.escape(_WRITING)}", name) is not None
+
+
+def journal_name(pipeline: str) -> str:
+    """Where a pipeline writes down what its last batch published."""
+    return f".{file_name(pipeline)}.published"

@@ -89,9 +89,9 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
 def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
     outputs = Struct(tuple(Field(column.name, column.dtype) for column in plan.outputs))
     _refuse_columns_that_are_not_there(outputs, pipeline, sink)
-    if sink.takes_rows:
-        return
-    reason = FORMATS.find(sink.format).check_outputs(outputs)
+    reason = CONNECTORS.find(sink.connector).check_outputs(outputs, sink.options)
+    if reason is None and not sink.takes_rows:
+        reason = FORMATS.find(sink.format).check_outputs(outputs)
     if reason is not None:
         message = f"sink `{sink.name}` cannot write this: {reason}"
         raise NarrowsError(Problem(Code.WRONG_TYPE, message, pipeline.query.span))

@@ -139,6 +139,8 @@ class ConnectorSpec(Declaration):
     publishes_files: bool = False
     """Do its sinks publish files that are named after pipeline and batch (`files/output_names.py`)?
     Then what a pipeline writes can be watched."""
+    check_outputs: Callable[[Struct, OptionMap], str | None] = lambda outputs, options: None
+    """Why a sink with such options cannot take such columns; None if it can."""
     takes_rows: bool = False
     """Do its sinks take rows? Then nothing is encoded, and there is no format to choose."""
     default_sink_format: str = DEFAULT_FORMAT

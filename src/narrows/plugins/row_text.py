@@ -103,6 +103,20 @@ def parse_named_texts(text: str) -> dict[str, RowText]:
         raise RowTextError(str(error), 0, len(text)) from error
 
 
+def columns_of_list(text: str) -> tuple[str, ...]:
+    """Columns by their names, with commas between them.
+
+    >>> columns_of_list("site, day"), columns_of_list("")
+    (('site', 'day'), ())
+    """
+    if not text:
+        return ()
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise RowTextError("there is no column between two commas", 0, len(text))
+    return names
+
+
 def columns_of_text(text: str) -> tuple[str, ...]:
     return parse_row_text(text).columns
 

@@ -61,8 +61,8 @@ class LiveRows:
     def _unseen(self, folder: Path) -> list[Path]:
         if not folder.is_dir():
             return []
-        found = (path for path in folder.iterdir() if self._mine.fullmatch(path.name))
-        return sorted(path for path in found if path not in self._seen)
+        found = (path for path in folder.rglob("*") if self._mine.fullmatch(path.name))
+        return sorted((path for path in found if path not in self._seen), key=lambda p: p.name)
 
 
 def _can_be_watched(sink: Sink) -> bool:

@@ -15,7 +15,8 @@ from narrows.connectors.base import (
 )
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.options import OptionSpec
-from narrows.schema import STRING
+from narrows.plugins.row_text import columns_of_list
+from narrows.schema import STRING, Struct
 
 
 def _source(declared: SourceDeclaration) -> SourceConnector:
@@ -49,6 +50,13 @@ def _reads_back(source: Mapping[str, object], sink: Mapping[str, object]) -> tup
     return (read, written) if overlap(read, written) else None
 
 
+def _check_outputs(outputs: Struct, options: Mapping[str, object]) -> str | None:
+    partitions = {name.casefold() for name in columns_of_list(str(options.get("partition_by", "")))}
+    if partitions and partitions.issuperset(name.casefold() for name in outputs.names):
+        return "all its columns are in `partition_by`, and nothing is left for the files"
+    return None
+
+
 CONNECTOR = Connector(
     name="file",
     source_options=(
@@ -66,7 +74,13 @@ CONNECTOR = Connector(
         OptionSpec("path", "folder to write into", required=True, is_path=True),
         OptionSpec("batch_count", "rows that one file holds at most", type=int, least=1),
         OptionSpec("batch_duration", "how long rows are gathered", duration=True),
+        OptionSpec(
+            "partition_by",
+            "columns, with commas between them, that make the folders of rows: `day=2026-11-15/`",
+            columns_in=columns_of_list,
+        ),
     ),
+    check_outputs=_check_outputs,
     metadata={"_file": STRING},
     identity=("path",),
     guarantee="exactly once",

@@ -1,8 +1,9 @@
 """Files as a sink: tasks write under temporary names, and the driver publishes a batch's files
 under names that hold the batch's number. A batch that is run again replaces what it published.
 
-A payload is a file. It ends where the sink's `batch_count` says so, and at the end of the task. A
-row that cannot be encoded is set aside with the reason; the others of its batch are written.
+A payload is a file. It ends where the sink's `batch_count` says so, and at the end of the task.
+With `partition_by`, each partition has files and a folder of its own. A row that cannot be encoded
+is set aside with the reason; the others of its batch are written.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from narrows.connectors.base import Receipt, SinkConnector
+from narrows.connectors.file.partitions import PARTITION_BY, Partitions
+from narrows.connectors.file.payload import Payload
+from narrows.connectors.file.published import publish_partitioned
 from narrows.connectors.letters import (
     RowLetters,
     publish_files,
@@ -24,17 +28,19 @@ from narrows.connectors.letters import (
 from narrows.connectors.target import SinkTarget
 from narrows.files.output_names import BatchFiles
 from narrows.files.small import disk_errors
-from narrows.files.synced_file import SyncedFile
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, PayloadWriter, RowColumns, Values
+from narrows.formats.encoder import Encoded, RowColumns, Values
 
 _PIECE_BYTES = 64 << 20
 """Rows are encoded in pieces: Arrow counts the bytes of a column of text in 32 bits."""
+_MOST_OPEN = 64
+"""Files that a task has open; with more partitions than that, one may get several."""
 
 
 class FileSink(SinkConnector):
     def __init__(self, target: SinkTarget) -> None:
         self._target = target
+        self._is_partitioned = PARTITION_BY in dict(target.options)
 
     def open_task(self, batch: int, task: int) -> FileSinkTask:
         return FileSinkTask(self._target)
@@ -42,16 +48,20 @@ class FileSink(SinkConnector):
     def publish(self, batch: int, receipts: Sequence[Receipt]) -> None:
         suffix = find_format(self._target.format).suffix
         names = BatchFiles(self._target.pipeline, batch, suffix)
-        files = [file for receipt in receipts for file in receipt["files"]]
-        with disk_errors(Path(self._target.place), self._target.sink):
-            publish_files(Path(self._target.place), names, files)
+        place = Path(self._target.place)
+        files = [(file, folder) for receipt in receipts for file, folder in receipt["files"]]
+        with disk_errors(place, self._target.sink):
+            if self._is_partitioned:
+                publish_partitioned(place, names, files)
+            else:
+                publish_files(place, names, [file for file, _ in files])
         letters = [file for receipt in receipts for file in receipt["letters"]]
         with disk_errors(Path(self._target.dead_letters)):
             publish_letters(self._target, batch, letters)
 
     def discard(self, receipts: Sequence[Receipt]) -> None:
         for receipt in receipts:
-            remove((*receipt["files"], *receipt["letters"]))
+            remove((*(file for file, _ in receipt["files"]), *receipt["letters"]))
 
     def sweep(self) -> None:
         for folder in (self._target.place, self._target.dead_letters):
@@ -59,90 +69,97 @@ class FileSink(SinkConnector):
 
 
 class FileSinkTask:
-    """The files of one task."""
+    """The files of one task: one for each partition, and more where `batch_count` says so."""
 
     def __init__(self, target: SinkTarget) -> None:
+        form = find_format(target.format)
+        options = dict(target.options)
         self._target = target
         self._batch_count = target.limit("batch_count")
-        self._encoder = find_format(target.format).encoder(dict(target.options))
-        self._file: SyncedFile | None = None
-        self._payload: PayloadWriter | None = None
+        self._encoder = form.encoder(options)
+        self._partitions = Partitions(target)
+        named = {name.casefold() for names in form.columns_in(options).values() for name in names}
+        self._parts = [
+            part
+            for part in target.parts
+            if part.column not in self._partitions.columns or part.name.casefold() in named
+        ]
+        """What is encoded: a column of the partitions is in the names of folders already."""
         self._letters = RowLetters(target)
-        self._gathered: list[pa.RecordBatch] = []
-        self._rows = 0
-        """Rows of the payload that is being written."""
-        self._written: list[str] = []
+        self._open: dict[str, Payload] = {}
+        """The files that are being written, by the folder that they are for; the one that was
+        written to last is the last."""
+        self._written: list[tuple[str, str]] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         with disk_errors(Path(self._target.place), self._target.sink):
             for piece in _pieces(batch):
-                start = 0
-                while start < piece.num_rows:
-                    rows = piece.slice(start, self._room())
-                    start += rows.num_rows
-                    self._take(rows)
-                    if self._room() == 0:
-                        self._end_payload()
+                self._add_piece(piece)
+
+    def _add_piece(self, rows: pa.RecordBatch) -> None:
+        try:
+            parts = list(self._partitions.split(rows))
+        except ValueError as error:
+            if rows.num_rows == 1:
+                self._letters.add(rows, str(error))
+                return
+            half = rows.num_rows // 2
+            self._add_piece(rows.slice(0, half))
+            self._add_piece(rows.slice(half))
+            return
+        for folder, part in parts:
+            self._add_to(folder, part)
 
     def close(self) -> Receipt:
-        """Ends the last payload; all files are on the disk then."""
+        """Ends all payloads; all files are on the disk then."""
         with disk_errors(Path(self._target.place), self._target.sink):
-            self._end_payload()
+            for folder in list(self._open):
+                self._open.pop(folder).close()
         self._letters.close()
-        return {"files": self._written, "letters": self._letters.written}
+        return {"files": [list(file) for file in self._written], "letters": self._letters.written}
 
     def discard(self) -> None:
-        if self._file is not None:
-            self._file.abandon()
+        for payload in self._open.values():
+            payload.abandon()
         self._letters.discard()
-        remove(self._written)
+        remove([file for file, _ in self._written])
 
     # --- payloads ---------------------------------------------------------------------------------
 
-    def _room(self) -> int | None:
-        """How many more rows the payload may have; None for any number."""
-        return None if self._batch_count is None else self._batch_count - self._rows
+    def _add_to(self, folder: str, rows: pa.RecordBatch) -> None:
+        start = 0
+        while start < rows.num_rows:
+            payload = self._payload(folder)
+            room = None if self._batch_count is None else self._batch_count - payload.rows
+            part = rows.slice(start, room)
+            start += part.num_rows
+            payload.add(part)
+            if payload.rows == self._batch_count:
+                self._open.pop(folder).close()
 
-    def _take(self, rows: pa.RecordBatch) -> None:
-        if self._target.gathers:
-            self._gathered.append(rows)
-        else:
-            self._encode(rows)
-        self._rows += rows.num_rows
+    def _payload(self, folder: str) -> Payload:
+        payload = self._open.pop(folder, None)
+        if payload is None:
+            if len(self._open) == _MOST_OPEN:
+                self._open.pop(next(iter(self._open))).close()
+            payload = Payload(
+                self._encoder,
+                self._columns,
+                lambda: self._new_file(folder),
+                self._letters.add,
+                gathers=self._target.gathers,
+            )
+        self._open[folder] = payload
+        return payload
 
-    def _end_payload(self) -> None:
-        if self._gathered:
-            self._encode(pa.concat_batches(self._gathered))
-            self._gathered = []
-        if self._payload is not None and self._file is not None:
-            self._payload.close()
-            self._file.close_synced()
-        self._payload = self._file = None
-        self._rows = 0
+    def _new_file(self, folder: str) -> Path:
+        path = unpublished(self._target.place, self._target.pipeline)
+        self._written.append((str(path), folder))
+        return path
 
-    def _encode(self, batch: pa.RecordBatch) -> None:
-        """Writes the rows; where some cannot be encoded, all others."""
-        try:
-            self._open().add(self._rows_of(batch))
-        except ValueError as error:
-            if batch.num_rows == 1:
-                self._letters.add(batch, str(error))
-                return
-            half = batch.num_rows // 2
-            self._encode(batch.slice(0, half))
-            self._encode(batch.slice(half))
-
-    def _open(self) -> PayloadWriter:
-        if self._payload is None:
-            path = unpublished(self._target.place, self._target.pipeline)
-            self._written.append(str(path))
-            self._file = SyncedFile(path)
-            self._payload = self._encoder.open(self._file)
-        return self._payload
-
-    def _rows_of(self, batch: pa.RecordBatch) -> RowColumns:
+    def _columns(self, batch: pa.RecordBatch) -> RowColumns:
         rows: list[Values | Encoded] = []
-        for part in self._target.parts:
+        for part in self._parts:
             array = batch.column(part.column)
             if pa.types.is_large_string(array.type):
                 array = array.cast(pa.string())
