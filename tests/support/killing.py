@@ -134,6 +134,8 @@ class Killing:
         while time.monotonic() < deadline:
             there = tree(pid)
             self._remember(there)
+            if kind == "daemon" and not there.daemons:
+                kind = "worker"  # those it started work on, and nobody needs another while they do
             if signals := sum(victim.kill() for victim in self._victims(kind, there)):
                 if kind == "daemon":
                     self._orphans += there.workers
