@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 from confluent_kafka import KafkaError, Message, Producer
 
-from narrows.connectors.kafka.sink_messages import KEY, TOPIC, VALUE
+from narrows.connectors.kafka.sink.messages import KEY, TOPIC, VALUE
 
 OnDelivery = Callable[[KafkaError | None, Message], None]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from narrows.connectors.base import Receipt
-from narrows.connectors.kafka.sink_client import error_of, failure, logger, producer_config
-from narrows.connectors.kafka.sink_messages import MessageMaker
-from narrows.connectors.kafka.sink_send import Sender
-from narrows.connectors.kafka.sink_topics import Topics
+from narrows.connectors.kafka.sink.client import error_of, failure, logger, producer_config
+from narrows.connectors.kafka.sink.messages import MessageMaker
+from narrows.connectors.kafka.sink.send import Sender
+from narrows.connectors.kafka.sink.topics import Topics
 from narrows.connectors.letters import RowLetters
 from narrows.connectors.target import SinkTarget
 

@@ -1,7 +1,7 @@
 """The C API of `librdkafka`, as far as consuming by offsets needs it.
 
 The library is the one inside the `confluent-kafka` wheel. Its functions are bound with their types
-here and called elsewhere (`native.py`). Of its callbacks only those are used that it calls in the
+here and called elsewhere. Of its callbacks only those are used that it calls in the
 thread of whoever polls or consumes: its own threads never run Python.
 """
 
@@ -15,7 +15,7 @@ from ctypes import c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_voi
 from functools import lru_cache
 from typing import Any, Final
 
-from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, without_values
+from narrows.connectors.kafka.client.faults import KafkaError, Settings, revealed, without_values
 from narrows.errors import Code, NarrowsError, fail
 
 READING: Final = {

@@ -19,15 +19,15 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from narrows.connectors.kafka.sink_client import (
+from narrows.connectors.kafka.sink.client import (
     client_config,
     error_of,
     failure,
     logger,
     producer_config,
 )
-from narrows.connectors.kafka.sink_send import Sender
-from narrows.connectors.kafka.sink_topics import Topics, without_producers
+from narrows.connectors.kafka.sink.send import Sender
+from narrows.connectors.kafka.sink.topics import Topics, without_producers
 from narrows.connectors.target import SinkTarget
 from narrows.files.names import file_name
 
