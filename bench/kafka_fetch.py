@@ -28,9 +28,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from decode import FIRST_X, SMALL, WIDE, in_b, small, wide
-from narrows.connectors.kafka.messages import Consumer, MessageBatch
-from narrows.connectors.kafka.native import NativeConsumer
-from narrows.connectors.kafka.portable import PortableConsumer
+from narrows.connectors.kafka.source.messages import Consumer, MessageBatch
+from narrows.connectors.kafka.source.native import NativeConsumer
+from narrows.connectors.kafka.source.portable import PortableConsumer
 from narrows.demand import ALL, fields
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native import NativeJsonDecoder

@@ -12,12 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from narrows.connectors.base import Share
-from narrows.connectors.kafka.offsets import (
-    Extent,
+from narrows.connectors.kafka.client.topics import Extent, Partition, Topics
+from narrows.connectors.kafka.source.offsets import (
     OffsetRange,
-    Partition,
     Taken,
-    Topics,
     behind,
     ends,
     entry_bytes,

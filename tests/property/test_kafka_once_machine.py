@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from narrows.connectors.kafka.sink_once import OncePublisher
+from narrows.connectors.kafka.sink.once import OncePublisher
 from narrows.errors import NarrowsError
 
 Row = tuple[int, int]

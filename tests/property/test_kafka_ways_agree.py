@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from narrows.connectors.kafka.messages import Consumer, MessageBatch
-from narrows.connectors.kafka.native import NativeConsumer
-from narrows.connectors.kafka.portable import PortableConsumer
+from narrows.connectors.kafka.source.messages import Consumer, MessageBatch
+from narrows.connectors.kafka.source.native import NativeConsumer
+from narrows.connectors.kafka.source.portable import PortableConsumer
 from narrows.formats.decoder import RecordDecoder
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native import NativeJsonDecoder

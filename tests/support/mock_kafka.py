@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from narrows.connectors.kafka import librdkafka
+from narrows.connectors.kafka.client import librdkafka
 
 _PRODUCER = 0
 

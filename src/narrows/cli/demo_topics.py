@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from narrows.cli.demo_data import BROKEN, vehicles
 from narrows.cli.shown import shown
-from narrows.connectors.kafka.cluster import require_library
+from narrows.connectors.kafka.client.cluster import require_library
 from narrows.errors import Code, fail
 
 if TYPE_CHECKING:  # the library is an extra

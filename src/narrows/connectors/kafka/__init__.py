@@ -1,7 +1,10 @@
 """Topics of Kafka: payloads are fetched in the workers, and do not enter the JVM.
 
-An entry holds offsets, and a range ends where its offsets do; see `offsets.py`. The client library
-is an extra, `narrows[kafka]`, and is loaded by whoever connects.
+    client/   what everything that talks to brokers has in common
+    source/   an entry holds offsets, and a range ends where its offsets do: `source/offsets.py`
+    sink/     at least once, or exactly once: `sink/once.py`
+
+The client library is an extra, `narrows[kafka]`, and is loaded by whoever connects.
 """
 
 from __future__ import annotations
@@ -13,21 +16,21 @@ from narrows.connectors.base import (
     SourceConnector,
     SourceDeclaration,
 )
-from narrows.connectors.kafka.options import SOURCE_OPTIONS
-from narrows.connectors.kafka.sink_options import SINK_OPTIONS, guarantee, make_sink, reads_back
+from narrows.connectors.kafka.sink.options import SINK_OPTIONS, guarantee, make_sink, reads_back
+from narrows.connectors.kafka.source.options import SOURCE_OPTIONS
 from narrows.schema import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
 
 _HEADER = Struct((Field("key", STRING), Field("value", BINARY)))
 
 
 def _source(declared: SourceDeclaration) -> SourceConnector:
-    from narrows.connectors.kafka.source import KafkaSource
+    from narrows.connectors.kafka.source.source import KafkaSource
 
     return KafkaSource(declared)
 
 
 def _reader(declared: SourceDeclaration, decoding: Decoding) -> RangeReader:
-    from narrows.connectors.kafka.reader import KafkaReader
+    from narrows.connectors.kafka.source.reader import KafkaReader
 
     return KafkaReader(declared, decoding)
 

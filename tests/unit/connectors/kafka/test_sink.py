@@ -15,8 +15,8 @@ from confluent_kafka import Producer
 
 from narrows import Catalog
 from narrows.connectors.base import find_connector
-from narrows.connectors.kafka import sink as kafka_sink
-from narrows.connectors.kafka.sink_transactions import KafkaTransactions, transactional_id
+from narrows.connectors.kafka.sink import sink as kafka_sink
+from narrows.connectors.kafka.sink.transactions import KafkaTransactions, transactional_id
 from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
 from narrows.errors import Code, NarrowsError
 from narrows.plugins.options import OptionValue

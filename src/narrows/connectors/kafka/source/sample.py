@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from narrows.connectors.kafka.cluster import Cluster
-from narrows.connectors.kafka.consumer import open_consumer
-from narrows.connectors.kafka.faults import KafkaError, Settings
-from narrows.connectors.kafka.offsets import Partition
+from narrows.connectors.kafka.client.cluster import Cluster
+from narrows.connectors.kafka.client.faults import KafkaError, Settings
+from narrows.connectors.kafka.client.topics import Partition
+from narrows.connectors.kafka.source.consumer import open_consumer
 
 _MESSAGES = 100
 _BYTES = 1 << 20

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from narrows.connectors.kafka import librdkafka
-from narrows.connectors.kafka.faults import Settings
-from narrows.connectors.kafka.messages import Consumer
+from narrows.connectors.kafka.client import librdkafka
+from narrows.connectors.kafka.client.faults import Settings
+from narrows.connectors.kafka.source.messages import Consumer
 from narrows.formats.kernel import NATIVE, chosen_kernel
 
 
@@ -12,9 +12,9 @@ def open_consumer(settings: Settings) -> Consumer:
     """A consumer that reads by offsets. The settings are properties of the library; those that
     reading by offsets needs are set here (`READING`)."""
     if chosen_kernel() == NATIVE and librdkafka.is_usable():
-        from narrows.connectors.kafka.native import NativeConsumer
+        from narrows.connectors.kafka.source.native import NativeConsumer
 
         return NativeConsumer(settings)
-    from narrows.connectors.kafka.portable import PortableConsumer
+    from narrows.connectors.kafka.source.portable import PortableConsumer
 
     return PortableConsumer(settings)

@@ -26,11 +26,12 @@ from narrows.connectors.base import (
     SourceDeclaration,
     SourceUnavailableError,
 )
-from narrows.connectors.kafka.cluster import cluster_of, is_passing
-from narrows.connectors.kafka.faults import KafkaError
-from narrows.connectors.kafka.messages import Fetched, MessageBatch
-from narrows.connectors.kafka.offsets import OffsetRange, Partition, Topics
-from narrows.connectors.kafka.streams import KeptStream, client_of
+from narrows.connectors.kafka.client.cluster import cluster_of, is_passing
+from narrows.connectors.kafka.client.faults import KafkaError
+from narrows.connectors.kafka.client.topics import Partition, Topics
+from narrows.connectors.kafka.source.messages import Fetched, MessageBatch
+from narrows.connectors.kafka.source.offsets import OffsetRange
+from narrows.connectors.kafka.source.streams import KeptStream, client_of
 from narrows.formats.decoder import Decoded
 from narrows.plugins.options import parse_duration
 from narrows.projection.columns import DecodeProjection

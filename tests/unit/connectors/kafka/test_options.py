@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from narrows import Catalog
-from narrows.connectors.kafka.faults import revealed
-from narrows.connectors.kafka.settings import settings_of
+from narrows.connectors.kafka.client.faults import revealed
+from narrows.connectors.kafka.client.settings import settings_of
 from narrows.errors import NarrowsError
 from narrows.sql.scope import Name
 

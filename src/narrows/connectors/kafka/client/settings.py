@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from narrows.connectors.kafka.faults import Settings
+from narrows.connectors.kafka.client.faults import Settings
 from narrows.plugins.options import REFERENCE, OptionSpec, OptionValue
 from narrows.plugins.secrets import resolved
 from narrows.secrets import Secret

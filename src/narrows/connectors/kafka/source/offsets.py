@@ -13,12 +13,13 @@ out, and once they are in an entry they do not change any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from narrows.connectors.base import Share
 from narrows.connectors.entry_log import Entry
+from narrows.connectors.kafka.client.topics import Partition, Topics
 from narrows.plugins.start_at import EARLIEST, LATEST
 
 DEFAULT_MESSAGE_BYTES = 1_000
@@ -30,30 +31,6 @@ _OPENING = 64 << 10
 """What beginning a range costs, in bytes that could have been read instead."""
 _WORTH_A_TASK = 2 << 20
 """Bytes that are read in the time that it takes to start another task."""
-
-
-class Partition(NamedTuple):
-    topic: str
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}:{self.number}"
-
-
-class Extent(NamedTuple):
-    """Offsets that a partition has: from `first` up to `end`, which is not included."""
-
-    first: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Topics:
-    """What there is to read at a moment."""
-
-    extents: Mapping[Partition, Extent]
-    ids: Mapping[str, str] = field(default_factory=dict)
-    """Tells a topic from one of the same name that was there before, where the broker says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException
 
-from narrows.connectors.kafka.faults import revealed, without_values
-from narrows.connectors.kafka.settings import settings_of
-from narrows.connectors.kafka.sink_messages import MESSAGE_BYTES
+from narrows.connectors.kafka.client.faults import revealed, without_values
+from narrows.connectors.kafka.client.settings import settings_of
+from narrows.connectors.kafka.sink.messages import MESSAGE_BYTES
 from narrows.connectors.target import SinkTarget
 from narrows.errors import Code, NarrowsError, fail
 

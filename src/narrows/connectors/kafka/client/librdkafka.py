@@ -1,8 +1,8 @@
-"""The C API of `librdkafka`, as far as consuming by offsets needs it.
+"""The C API of `librdkafka`, as far as consuming by offsets, and producing, need it.
 
 The library is the one inside the `confluent-kafka` wheel. Its functions are bound with their types
-here and called elsewhere (`native.py`). Of its callbacks only those are used that it calls in the
-thread of whoever polls or consumes: its own threads never run Python.
+here and called elsewhere. Of its callbacks only those are used that it calls in the thread of
+whoever polls or consumes: its own threads never run Python.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import ctypes
 import ctypes.util
 import importlib.metadata
 import re
+from collections.abc import Mapping
 from ctypes import c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_void_p
 from functools import lru_cache
 from typing import Any, Final
 
-from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, without_values
+from narrows.connectors.kafka.client.faults import KafkaError, Settings, revealed, without_values
 from narrows.errors import Code, NarrowsError, fail
 
 READING: Final = {
@@ -30,6 +31,7 @@ UNLESS_SET: Final = {
 }
 """What differs from the library's own defaults."""
 
+PRODUCER: Final = 0
 CONSUMER: Final = 1
 NO_CONSUMER_CLOSE: Final = 0x8
 """A consumer that is in no group has nothing to say to one when it is destroyed."""
@@ -43,6 +45,8 @@ ErrorCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 """The client, a number, a text, nothing."""
 LogCallback = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 """The client, how bad it is, about what, a text."""
+DeliveryCallback = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
+"""The client, a message, nothing."""
 
 _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "version": (c_int, ()),
@@ -53,6 +57,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "conf_set_error_cb": (None, (c_void_p, ErrorCallback)),
     "conf_set_log_cb": (None, (c_void_p, LogCallback)),
+    "conf_set_dr_msg_cb": (None, (c_void_p, DeliveryCallback)),
     "conf_destroy": (None, (c_void_p,)),
     "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
     "destroy_flags": (None, (c_void_p, c_int)),
@@ -70,6 +75,21 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "message_timestamp": (c_int64, (c_void_p, c_void_p)),
     "message_headers": (c_int, (c_void_p, c_void_p)),
     "header_get_all": (c_int, (c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+    "produce_batch": (c_int, (c_void_p, c_int32, c_int, c_void_p, c_int)),
+    "produceva": (c_void_p, (c_void_p, c_void_p, c_size_t)),
+    "flush": (c_int, (c_void_p, c_int)),
+    "purge": (c_int, (c_void_p, c_int)),
+    "topic_name": (c_char_p, (c_void_p,)),
+    "init_transactions": (c_void_p, (c_void_p, c_int)),
+    "begin_transaction": (c_void_p, (c_void_p,)),
+    "commit_transaction": (c_void_p, (c_void_p, c_int)),
+    "abort_transaction": (c_void_p, (c_void_p, c_int)),
+    "error_code": (c_int, (c_void_p,)),
+    "error_string": (c_char_p, (c_void_p,)),
+    "error_is_fatal": (c_int, (c_void_p,)),
+    "error_is_retriable": (c_int, (c_void_p,)),
+    "error_txn_requires_abort": (c_int, (c_void_p,)),
+    "error_destroy": (None, (c_void_p,)),
 }
 """Of `rd_kafka_...`: what is returned, and what is taken."""
 
@@ -104,29 +124,36 @@ class Library:
     def new_consumer(self, settings: Settings, on_error: Any, on_log: Any) -> int:
         """A client. The callbacks, which the caller must keep as long, are called by `poll`, and
         when messages are consumed."""
+        properties = revealed({**UNLESS_SET, **settings, **READING})
+        callbacks = {"error": on_error, "log": on_log}
+        try:
+            return self.new_client(CONSUMER, properties, callbacks)
+        except ValueError as error:
+            said = without_values(str(error), settings)
+            raise fail(Code.INVALID_OPTION, f"kafka: {said}") from None
+
+    def new_client(
+        self, kind: int, properties: Mapping[str, str], callbacks: Mapping[str, Any]
+    ) -> int:
+        """A client, or a ValueError with what the library says; callbacks by their names."""
         text = ctypes.create_string_buffer(_TEXT_SIZE)
         conf = self.conf_new()
         made = None
         try:
-            properties = {**UNLESS_SET, **settings, **READING, "log.queue": "true"}
-            for name, value in revealed(properties).items():
+            for name, value in {**properties, "log.queue": "true"}.items():
                 given = name.encode(), value.encode()
                 if self.conf_set(conf, *given, text, _TEXT_SIZE) != _CONFIGURED:
-                    raise self._refused(text, settings)
-            self.conf_set_error_cb(conf, on_error)
-            self.conf_set_log_cb(conf, on_log)
-            made = self.new(CONSUMER, conf, text, _TEXT_SIZE)
+                    raise ValueError(text.value.decode("utf-8", "replace"))
+            for name, callback in callbacks.items():
+                getattr(self, f"conf_set_{name}_cb")(conf, callback)
+            made = self.new(kind, conf, text, _TEXT_SIZE)
             if made is None:
-                raise self._refused(text, settings)
+                raise ValueError(text.value.decode("utf-8", "replace"))
         finally:
             if made is None:
                 self.conf_destroy(conf)  # else it is the client's
         self.set_log_queue(made, None)
         return int(made)
-
-    def _refused(self, text: Any, settings: Settings) -> Exception:
-        said = without_values(text.value.decode("utf-8", "replace"), settings)
-        return fail(Code.INVALID_OPTION, f"kafka: {said}")
 
 
 @lru_cache(maxsize=1)

@@ -15,11 +15,12 @@ from narrows.connectors.base import (
     SourceUnavailableError,
 )
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
-from narrows.connectors.kafka import offsets
-from narrows.connectors.kafka.cluster import Cluster, cluster_of
-from narrows.connectors.kafka.offsets import Partition, Taken, Topics
-from narrows.connectors.kafka.options import parse_offsets, topic_names
-from narrows.connectors.kafka.sample import message_bytes
+from narrows.connectors.kafka.client.cluster import Cluster, cluster_of
+from narrows.connectors.kafka.client.topics import Partition, Topics, topic_names
+from narrows.connectors.kafka.source import offsets
+from narrows.connectors.kafka.source.offsets import Taken
+from narrows.connectors.kafka.source.options import parse_offsets
+from narrows.connectors.kafka.source.sample import message_bytes
 from narrows.errors import listed
 from narrows.plugins.start_at import START_AT, start_of
 

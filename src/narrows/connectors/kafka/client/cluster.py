@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from narrows.connectors.base import SourceUnavailableError
-from narrows.connectors.kafka.faults import KafkaError, Settings, revealed, without_values
-from narrows.connectors.kafka.offsets import Extent, Partition, Topics
-from narrows.connectors.kafka.settings import settings_of
+from narrows.connectors.kafka.client.faults import KafkaError, Settings, revealed, without_values
+from narrows.connectors.kafka.client.settings import settings_of
+from narrows.connectors.kafka.client.topics import Extent, Partition, Topics
 from narrows.errors import Code, NarrowsError, fail
 from narrows.secrets import Secret
 
@@ -73,7 +73,7 @@ class Cluster:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.message_bytes: dict[str, tuple[int, float]] = {}
-        """What was measured of the messages of a source, and when (`sample.py`)."""
+        """What was measured of the messages of a source, and when (`source/sample.py`)."""
         self._kept: AdminClient | None = None
         self._trouble = ""
         self._committers: dict[str, Consumer] = {}

@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from narrows.connectors.kafka.sink_client import (
+from narrows.connectors.kafka.sink.client import (
     Config,
     client_config,
     error_of,
@@ -20,7 +20,7 @@ from narrows.connectors.kafka.sink_client import (
     logger,
     max_bytes,
 )
-from narrows.connectors.kafka.sink_messages import TopicFacts
+from narrows.connectors.kafka.sink.messages import TopicFacts
 from narrows.connectors.target import SinkTarget
 from narrows.errors import Code, fail
 

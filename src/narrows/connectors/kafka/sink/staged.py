@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from narrows.connectors.base import Receipt
-from narrows.connectors.kafka.sink_messages import MessageMaker
-from narrows.connectors.kafka.sink_topics import Topics
+from narrows.connectors.kafka.sink.messages import MessageMaker
+from narrows.connectors.kafka.sink.topics import Topics
 from narrows.connectors.letters import RowLetters, remove, unpublished
 from narrows.connectors.target import SinkTarget
 from narrows.files.synced_file import SyncedFile

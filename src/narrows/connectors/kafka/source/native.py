@@ -22,10 +22,15 @@ from typing import Any, Self
 import pyarrow as pa
 
 from narrows.arrow.types import arrow_type
-from narrows.connectors.kafka import librdkafka
-from narrows.connectors.kafka.faults import PARTITION_EOF, KafkaError, Settings, without_values
-from narrows.connectors.kafka.headers import Headers, header_array
-from narrows.connectors.kafka.messages import Fetched
+from narrows.connectors.kafka.client import librdkafka
+from narrows.connectors.kafka.client.faults import (
+    PARTITION_EOF,
+    KafkaError,
+    Settings,
+    without_values,
+)
+from narrows.connectors.kafka.source.headers import Headers, header_array
+from narrows.connectors.kafka.source.messages import Fetched
 from narrows.errors import InternalError
 from narrows.formats.decoder import Decoded, MessageDecoder, RecordDecoder
 from narrows.formats.kernel import load_native

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from narrows.connectors.base import SinkConnector
-from narrows.connectors.kafka.options import topic_names
-from narrows.connectors.kafka.settings import CONNECTION
+from narrows.connectors.kafka.client.settings import CONNECTION
+from narrows.connectors.kafka.client.topics import topic_names
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.declared import Guarantee, OptionMap
 from narrows.plugins.options import OptionSpec
@@ -81,9 +81,9 @@ def _brokers(options: OptionMap) -> set[str]:
 
 
 def make_sink(target: SinkTarget) -> SinkConnector:
-    from narrows.connectors.kafka.cluster import require_library
+    from narrows.connectors.kafka.client.cluster import require_library
 
     require_library()
-    from narrows.connectors.kafka.sink import KafkaSink
+    from narrows.connectors.kafka.sink.sink import KafkaSink
 
     return KafkaSink(target)

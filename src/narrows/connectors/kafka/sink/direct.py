@@ -7,13 +7,13 @@ and in order. It stays in the worker for the tasks that follow.
 from __future__ import annotations
 
 import pyarrow as pa
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException
 
 from narrows.connectors.base import Receipt
-from narrows.connectors.kafka.sink_client import error_of, failure, logger, producer_config
-from narrows.connectors.kafka.sink_messages import MessageMaker
-from narrows.connectors.kafka.sink_send import Sender
-from narrows.connectors.kafka.sink_topics import Topics
+from narrows.connectors.kafka.sink.client import error_of, failure, producer_config
+from narrows.connectors.kafka.sink.messages import MessageMaker
+from narrows.connectors.kafka.sink.producer import Producer, Refused
+from narrows.connectors.kafka.sink.topics import Topics
 from narrows.connectors.letters import RowLetters
 from narrows.connectors.target import SinkTarget
 
@@ -38,17 +38,20 @@ class _Client:
 
     def producer(self, room: int) -> Producer:
         """One that sends no more at once."""
-        if self._producer is None or room < self._room:
+        if self._producer is not None and room < self._room:
+            self._producer.flush()  # or what was sent first could come last
+            self._producer.close()
+            self._producer = None
+        if self._producer is None:
             config = producer_config(self._target)
             batch = min(room, int(config.get("batch.size", room)))
-            config |= {"batch.size": batch, "delivery.report.only.error": True}
-            self._producer, self._room = Producer(config, logger=logger()), room
+            self._producer, self._room = Producer({**config, "batch.size": batch}), room
         return self._producer
 
     def drop(self) -> None:
         """Nothing that waits is sent any more."""
         if self._producer is not None:
-            self._producer.purge()
+            self._producer.close()
             self._producer = None
 
 
@@ -65,23 +68,21 @@ class DirectTask:
         self._maker = MessageMaker(target, self._letters, self._client.topics.facts)
         self._producer: Producer | None = None
         self._error: KafkaError | None = None
-        self._reported = self._on_delivery
 
     def add(self, batch: pa.RecordBatch) -> None:
         try:
             for messages in self._maker.messages(batch):
-                producer = self._client.producer(self._maker.room)
-                if self._producer not in (None, producer):
-                    self._finish()  # or what was sent first could come last
-                self._producer = producer
-                Sender(producer, self._maker.headers, self._reported).send(messages)
+                self._producer = self._client.producer(self._maker.room)
+                self._producer.send(messages, self._maker.headers, self._on_refused)
                 self._raise_error()
         except KafkaException as error:
             raise self._failure(error_of(error)) from error
 
     def close(self) -> Receipt:
         """Ends when the brokers have acknowledged every message."""
-        self._finish()
+        if self._producer is not None:
+            self._producer.flush()
+        self._raise_error()
         self._letters.close()
         return {"files": [], "letters": self._letters.written}
 
@@ -89,17 +90,11 @@ class DirectTask:
         self._client.drop()
         self._letters.discard()
 
-    def _finish(self) -> None:
-        if self._producer is not None:
-            self._producer.flush()
-        self._raise_error()
-
-    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            return
+    def _on_refused(self, refused: Refused) -> None:
+        error = refused.error
         if error.code() in _OF_ONE_MESSAGE:
-            payload = (message.value() or b"").decode("utf-8", "replace")
-            self._letters.add_payload(payload, f"topic `{message.topic()}`: {error.str()}")
+            payload = refused.payload.decode("utf-8", "replace")
+            self._letters.add_payload(payload, f"topic `{refused.topic}`: {error.str()}")
         else:
             self._error = self._error or error
 

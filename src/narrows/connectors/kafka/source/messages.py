@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from narrows.connectors.kafka.faults import KafkaError
+from narrows.connectors.kafka.client.faults import KafkaError
 from narrows.formats.decoder import Decoded, RecordDecoder
 from narrows.projection.columns import DecodeProjection
 

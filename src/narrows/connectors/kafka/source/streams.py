@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from narrows.connectors.kafka.cluster import require_library
-from narrows.connectors.kafka.consumer import open_consumer
-from narrows.connectors.kafka.faults import KafkaError, Settings
-from narrows.connectors.kafka.messages import Consumer, Fetched, MessageBatch
-from narrows.connectors.kafka.settings import settings_of
+from narrows.connectors.kafka.client.cluster import require_library
+from narrows.connectors.kafka.client.faults import KafkaError, Settings
+from narrows.connectors.kafka.client.settings import settings_of
+from narrows.connectors.kafka.source.consumer import open_consumer
+from narrows.connectors.kafka.source.messages import Consumer, Fetched, MessageBatch
 
 _KEPT_CLIENTS = 4
 _KEPT_STREAMS = 16

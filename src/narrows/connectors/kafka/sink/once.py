@@ -33,7 +33,7 @@ Rows are sent in the order of tasks, and tasks are in the order of what they rea
 (`spark/read/marker_source.py`): so where a plan does not shuffle, rows of one partition of a source
 that go to one partition of the topic stand there in the same order.
 
-Here is the decision; Kafka's part is in `sink_transactions.py`. `tests/property/
+Here is the decision; Kafka's part is in `transactions.py`. `tests/property/
 test_kafka_once_machine.py` plays drivers, zombies and crashes at every step against it.
 """
 

@@ -13,7 +13,9 @@ import pytest
 
 from kafka_broker import Broker
 from narrows.connectors.base import LostRangeError, SourceUnavailableError, find_connector
-from narrows.connectors.kafka import offsets
+from narrows.connectors.kafka.client.topics import Extent, Partition
+from narrows.connectors.kafka.client.topics import Topics as TopicsThere
+from narrows.connectors.kafka.source import offsets
 from narrows.demand import ALL, Demand, fields
 from narrows.errors import NarrowsError
 from narrows.plugins.options import OptionValue
@@ -341,7 +343,7 @@ class TestUnavailable:
     def test_the_driver_says_so(
         self, folder: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("narrows.connectors.kafka.cluster._ANSWER_SECONDS", 0.5)
+        monkeypatch.setattr("narrows.connectors.kafka.client.cluster._ANSWER_SECONDS", 0.5)
         case = Case(folder, topics, "t", brokers=self.NOBODY)
         with pytest.raises(SourceUnavailableError, match=self.NOBODY):
             Reading(case).source.available()
@@ -349,7 +351,7 @@ class TestUnavailable:
     def test_a_task_waits_but_not_for_ever(self, folder: Path, topics: Topics) -> None:
         case = Case(folder, topics, "t", brokers=self.NOBODY)
         reading = Reading(case, more={"patience": "1 second"})
-        there = offsets.Topics({offsets.Partition("t", 0): offsets.Extent(5, 9)}, {"t": "id"})
+        there = TopicsThere({Partition("t", 0): Extent(5, 9)}, {"t": "id"})
         with pytest.raises(SourceUnavailableError, match=r"`t`.*nothing came for 1 .*offset 5"):
             reading.rows(offsets.whole_entry(there, "earliest", 100))
 

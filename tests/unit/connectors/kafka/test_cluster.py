@@ -1,6 +1,6 @@
 """What a cluster is told and asked, and what workers keep of it; against the mock of `librdkafka`.
 
-What needs a real broker is in `test_kafka_source.py`.
+What needs a real broker is in `test_source.py`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from narrows.connectors.kafka.cluster import Cluster
-from narrows.connectors.kafka.faults import KafkaError
-from narrows.connectors.kafka.offsets import Partition
-from narrows.connectors.kafka.streams import KeptClient
+from narrows.connectors.kafka.client.cluster import Cluster
+from narrows.connectors.kafka.client.faults import KafkaError
+from narrows.connectors.kafka.client.topics import Partition
+from narrows.connectors.kafka.source.streams import KeptClient
 from support.mock_kafka import Given, MockCluster
 from support.waiting import await_that
 

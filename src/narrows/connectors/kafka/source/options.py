@@ -5,20 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-from narrows.connectors.kafka.offsets import Partition
-from narrows.connectors.kafka.settings import CONNECTION
+from narrows.connectors.kafka.client.settings import CONNECTION
+from narrows.connectors.kafka.client.topics import Partition, topic_names
 from narrows.plugins.options import OptionSpec, OptionValue
 from narrows.plugins.start_at import start_at_option
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _OFFSETS = """offsets in JSON: `{"orders": {"0": 100}}`"""
-
-
-def topic_names(topic: str) -> list[str] | None:
-    """The topics of `a, b`; None for a pattern, which begins with `^`."""
-    if topic.startswith("^"):
-        return None
-    return list(dict.fromkeys(name.strip() for name in topic.split(",")))
 
 
 def parse_offsets(text: str) -> dict[Partition, int] | None:

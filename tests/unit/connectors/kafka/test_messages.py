@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from narrows.connectors.kafka import consumer as choice
-from narrows.connectors.kafka import librdkafka
-from narrows.connectors.kafka.faults import KafkaError, Settings
-from narrows.connectors.kafka.messages import Consumer, MessageBatch, PartitionStream
-from narrows.connectors.kafka.native import NativeConsumer
-from narrows.connectors.kafka.portable import PortableConsumer
+from narrows.connectors.kafka.client import librdkafka
+from narrows.connectors.kafka.client.faults import KafkaError, Settings
+from narrows.connectors.kafka.source import consumer as choice
+from narrows.connectors.kafka.source.messages import Consumer, MessageBatch, PartitionStream
+from narrows.connectors.kafka.source.native import NativeConsumer
+from narrows.connectors.kafka.source.portable import PortableConsumer
 from narrows.demand import ALL
 from narrows.errors import Code, InternalError, NarrowsError
 from narrows.formats.json.decoder import JsonDecoder

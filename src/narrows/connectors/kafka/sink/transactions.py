@@ -14,20 +14,20 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaError,
     KafkaException,
-    Producer,
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from narrows.connectors.kafka.sink_client import (
+from narrows.connectors.kafka.sink.client import (
     client_config,
     error_of,
     failure,
     logger,
     producer_config,
 )
-from narrows.connectors.kafka.sink_send import Sender
-from narrows.connectors.kafka.sink_topics import Topics, without_producers
+from narrows.connectors.kafka.sink.messages import KEY, TOPIC, VALUE
+from narrows.connectors.kafka.sink.producer import Producer
+from narrows.connectors.kafka.sink.topics import Topics, without_producers
 from narrows.connectors.target import SinkTarget
 from narrows.files.names import file_name
 
@@ -65,7 +65,7 @@ class KafkaTransactions:
             self._seconds = int(config["transaction.timeout.ms"]) / 1000
             batch = min(batch_bytes, int(config.get("batch.size", batch_bytes)))
             config |= {"transactional.id": self._id, "batch.size": batch}
-            self._producer = Producer(config, logger=logger())
+            self._producer = Producer(config)
             self._insist(self._producer.init_transactions, _SECONDS)
             self._doing = f"reading the topic `{self._topic}`"
             self.newest = self._read_token()
@@ -76,11 +76,9 @@ class KafkaTransactions:
         try:
             self._doing = f"writing batch {batch}"
             self._producer.begin_transaction()
-            sender = Sender(self._producer, self._headers)
             for some in messages:
-                sender.send(some)
-            token = json.dumps({"batch": batch})
-            self._producer.produce(self._topic, token, self._id, partition=0)
+                self._producer.send(some, self._headers)
+            self._producer.send(self._token(batch), partition=0)
             self._doing = f"committing batch {batch}"
             self._insist(self._producer.commit_transaction, self._seconds)
         except KafkaException as error:
@@ -91,6 +89,7 @@ class KafkaTransactions:
         with contextlib.suppress(KafkaException):
             self._producer.purge()
             self._producer.abort_transaction(5.0)
+        self._producer.close()
 
     def _insist(self, call: object, seconds: float) -> None:
         """Calls it until it has succeeded; the client says when that is worth it."""
@@ -108,6 +107,11 @@ class KafkaTransactions:
         return failure(self._target, self._doing, error_of(error))
 
     # --- the token --------------------------------------------------------------------------------
+
+    def _token(self, batch: int) -> pa.RecordBatch:
+        message = {TOPIC: self._topic, KEY: self._id, VALUE: json.dumps({"batch": batch})}
+        columns = [pa.array([text.encode()], pa.binary()) for text in message.values()]
+        return pa.RecordBatch.from_arrays(columns, names=list(message))
 
     def _read_token(self) -> int | None:
         """What our last committed token says.

@@ -1,7 +1,7 @@
 """What the client library says is wrong, as an error of ours: its code, its name, its text.
 
-Both ways to fetch (`native.py`, `portable.py`) raise the same. A text never shows a password, even
-where the library repeats what it was given.
+Both ways to fetch raise the same. A text never shows a password, even where the library repeats
+what it was given.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 At least once, by default: a task sends its rows, and ends when the brokers have acknowledged every
 one. A batch that is run again sends them again. With `exactly_once` tasks only stage them, and the
-driver sends; see `sink_once.py`.
+driver sends; see `once.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from narrows.connectors.base import Receipt, SinkConnector, SinkTask
-from narrows.connectors.kafka.sink_direct import DirectTask
-from narrows.connectors.kafka.sink_once import OncePublisher
-from narrows.connectors.kafka.sink_staged import StagedTask, staged_messages
-from narrows.connectors.kafka.sink_transactions import KafkaTransactions, transactional_id
+from narrows.connectors.kafka.sink.direct import DirectTask
+from narrows.connectors.kafka.sink.once import OncePublisher
+from narrows.connectors.kafka.sink.staged import StagedTask, staged_messages
+from narrows.connectors.kafka.sink.transactions import KafkaTransactions, transactional_id
 from narrows.connectors.letters import publish_letters, remove, sweep_unpublished
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.row_text import parse_named_texts

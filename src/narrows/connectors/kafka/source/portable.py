@@ -18,16 +18,16 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import Message as ClientMessage
 
 from narrows.arrow.types import arrow_type
-from narrows.connectors.kafka.faults import (
+from narrows.connectors.kafka.client.faults import (
     PARTITION_EOF,
     KafkaError,
     Settings,
     revealed,
     without_values,
 )
-from narrows.connectors.kafka.headers import Headers, header_array
-from narrows.connectors.kafka.librdkafka import READING, UNLESS_SET
-from narrows.connectors.kafka.messages import Fetched
+from narrows.connectors.kafka.client.librdkafka import READING, UNLESS_SET
+from narrows.connectors.kafka.source.headers import Headers, header_array
+from narrows.connectors.kafka.source.messages import Fetched
 from narrows.errors import Code, InternalError, fail
 from narrows.formats.decoder import Decoded, RecordDecoder
 from narrows.formats.null_payloads import decode_present

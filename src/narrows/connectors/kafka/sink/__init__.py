@@ -1,0 +1,1 @@
+"""Topics that are written: rows as messages (workers), batches that are written once (driver)."""

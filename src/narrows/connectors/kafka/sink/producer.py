@@ -1,0 +1,305 @@
+"""A producer: thousands of messages at once are handed to `librdkafka`, through its C API.
+
+    columns of Arrow ──► an array of `rd_kafka_message_t` that points into them ──► one call
+
+A message costs Python nothing; the library copies it into its queue. Messages with headers are
+handed over one by one, for the call that takes many takes no headers.
+
+What the library reports later - that a message was not delivered - is noted while it is polled, and
+told to whoever sent the message when the library has returned: an exception inside of one of its
+callbacks would be nobody's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_int, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import KafkaError, KafkaException
+
+from narrows.connectors.kafka.client import librdkafka
+from narrows.connectors.kafka.sink.messages import KEY, TOPIC, VALUE
+from narrows.errors import InternalError
+
+_LOG = logging.getLogger(__name__)
+_LOG.addHandler(logging.NullHandler())  # or Python would write to stderr what nobody listens to
+
+ANY_PARTITION: Final = -1
+_COPIED: Final = 0x2
+_PURGE_ALL: Final = 0x3
+_FULL_MILLISECONDS = 50
+"""How long to wait when the producer has as many messages as it can hold."""
+_FLUSH_MILLISECONDS = 1_000
+
+
+class _Message(ctypes.Structure):
+    """`rd_kafka_message_t`, as it is laid out in version 2 of the library."""
+
+    _fields_ = (
+        ("error", c_int),
+        ("topic", c_void_p),
+        ("partition", c_int32),
+        ("payload", c_void_p),
+        ("length", c_size_t),
+        ("key", c_void_p),
+        ("key_length", c_size_t),
+        ("offset", c_int64),
+        ("private", c_void_p),
+    )
+
+
+_MESSAGE = np.dtype(_Message)
+_PART = np.dtype(
+    {
+        "names": ["type", "first", "second", "third"],
+        "formats": ["i4", "u8", "u8", "u8"],
+        "offsets": [0, 8, 16, 24],
+        "itemsize": 72,
+    }
+)
+"""`rd_kafka_vu_t`: one of the parts of a message that is handed over by itself."""
+_HANDLE, _PARTITION, _VALUE, _KEY, _PRIVATE, _FLAGS, _HEADER = 2, 3, 4, 5, 6, 7, 9
+
+_Addresses = npt.NDArray[np.uint64]
+
+
+class Refused(NamedTuple):
+    """A message that was not delivered, and why."""
+
+    error: KafkaError
+    topic: str
+    payload: bytes
+
+
+OnRefused = Callable[[Refused], None]
+
+
+class Producer:
+    def __init__(self, config: Mapping[str, object]) -> None:
+        """Raises a KafkaException for what the library does not take."""
+        self._library = library = librdkafka.load()
+        self._noted: deque[tuple[int, Refused]] = deque()
+        """What was reported and not told yet, with the number of who is to be told."""
+        self._senders: dict[int, OnRefused] = {}
+        self._topics: dict[bytes, int] = {}
+        callbacks = {
+            "dr_msg": librdkafka.DeliveryCallback(_noting(library, self._noted)),
+            "log": librdkafka.LogCallback(_log),
+        }
+        given = {name: _text(value) for name, value in config.items()}
+        given["delivery.report.only.error"] = "true"
+        try:
+            handle = library.new_client(librdkafka.PRODUCER, given, callbacks)
+        except ValueError as error:
+            raise KafkaException(KafkaError(KafkaError._INVALID_ARG, str(error))) from None
+        self._made = handle
+        self._destroy = weakref.finalize(
+            self, _destroy, library, handle, self._topics, callbacks, os.getpid()
+        )
+        self._destroy.atexit = False
+
+    @property
+    def _handle(self) -> int:
+        if not self._destroy.alive:
+            raise InternalError("the producer is closed")
+        return self._made
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def send(
+        self,
+        messages: pa.RecordBatch,
+        headers: Sequence[str] = (),
+        on_refused: OnRefused | None = None,
+        partition: int = ANY_PARTITION,
+    ) -> None:
+        """In order, as far as messages go to the same partition. If `on_refused` is given it is
+        called, by this call and later ones, for each message that is not delivered."""
+        sender = 0
+        if on_refused is not None:
+            sender = next((n for n, each in self._senders.items() if each == on_refused), 0)
+            sender = sender or len(self._senders) + 1
+            self._senders[sender] = on_refused
+        topics = messages.column(TOPIC)
+        names = topics.unique().to_pylist()
+        for name in names:
+            some = messages
+            if len(names) > 1:
+                some = messages.filter(pc.equal(topics, pa.scalar(name, pa.binary())))
+            if headers:
+                self._send_each(self._topic(name), some, headers, sender, partition)
+            else:
+                self._send_all(self._topic(name), some, sender, partition)
+        self.poll(0)
+
+    def _send_all(self, topic: int, messages: pa.RecordBatch, sender: int, partition: int) -> None:
+        array = np.zeros(messages.num_rows, _MESSAGE)
+        array["payload"], array["length"] = _places(messages.column(VALUE))
+        array["key"], array["key_length"] = _places(messages.column(KEY))
+        array["private"] = sender
+        while len(array):
+            given = array.ctypes.data, len(array)
+            taken = self._library.produce_batch(topic, partition, _COPIED, *given)
+            if taken == len(array):
+                return
+            # Where there is no room for one message there is none for those behind it.
+            first = int(np.flatnonzero(array["error"])[0])
+            self._wait_for_room(KafkaError(int(array["error"][first])))
+            array = array[first:]
+            array["error"] = 0
+
+    def _send_each(
+        self,
+        topic: int,
+        messages: pa.RecordBatch,
+        headers: Sequence[str],
+        sender: int,
+        partition: int,
+    ) -> None:
+        parts = np.zeros((messages.num_rows, 6 + len(headers)), _PART)
+        parts["type"][:, :6] = _HANDLE, _PARTITION, _FLAGS, _PRIVATE, _VALUE, _KEY
+        parts["type"][:, 6:] = _HEADER
+        parts["first"][:, :4] = topic, partition & 0xFFFF_FFFF, _COPIED, sender
+        for column, name in ((4, VALUE), (5, KEY)):
+            places = _places(messages.column(name))
+            parts["first"][:, column], parts["second"][:, column] = places
+        texts = [ctypes.create_string_buffer(name.encode()) for name in headers]
+        for number, text in enumerate(texts):
+            parts["first"][:, 6 + number] = ctypes.addressof(text)
+            places = _places(messages.column(f"h{number}"))
+            parts["second"][:, 6 + number], parts["third"][:, 6 + number] = places
+        start, count = parts.ctypes.data, parts.shape[1]
+        for place in range(start, start + parts.nbytes, count * _PART.itemsize):
+            while (error := self._library.produceva(self._handle, place, count)) is not None:
+                self._wait_for_room(self._taken(error))
+
+    def _wait_for_room(self, error: KafkaError) -> None:
+        if error.code() != KafkaError._QUEUE_FULL:
+            raise KafkaException(error)
+        self.poll(_FULL_MILLISECONDS)
+
+    def poll(self, milliseconds: int) -> None:
+        self._library.poll(self._handle, milliseconds)
+        self._tell()
+
+    def flush(self) -> None:
+        """Ends when every message is acknowledged, or refused."""
+        while self._library.flush(self._handle, _FLUSH_MILLISECONDS) != 0:
+            self._tell()
+        self._tell()
+        self._senders.clear()
+
+    def purge(self) -> None:
+        """Nothing that waits is sent any more."""
+        self._library.purge(self._handle, _PURGE_ALL)
+        self._library.poll(self._handle, 0)
+        self._noted.clear()
+        self._senders.clear()
+
+    def close(self) -> None:
+        self._destroy()
+
+    def _tell(self) -> None:
+        while self._noted:
+            sender, refused = self._noted.popleft()
+            if sender in self._senders:
+                self._senders[sender](refused)
+
+    def _topic(self, name: bytes) -> int:
+        if name not in self._topics:
+            made = self._library.topic_new(self._handle, name, None)
+            if made is None:
+                raise KafkaException(KafkaError(self._library.last_error()))
+            self._topics[name] = made
+        return self._topics[name]
+
+    # --- transactions -----------------------------------------------------------------------------
+
+    def init_transactions(self, seconds: float) -> None:
+        self._check(self._library.init_transactions(self._handle, round(seconds * 1000)))
+
+    def begin_transaction(self) -> None:
+        self._check(self._library.begin_transaction(self._handle))
+
+    def commit_transaction(self, seconds: float) -> None:
+        self._check(self._library.commit_transaction(self._handle, round(seconds * 1000)))
+
+    def abort_transaction(self, seconds: float) -> None:
+        self._check(self._library.abort_transaction(self._handle, round(seconds * 1000)))
+
+    def _check(self, error: int | None) -> None:
+        if error is not None:
+            raise KafkaException(self._taken(error))
+
+    def _taken(self, error: int) -> KafkaError:
+        """What the library says, which is ours to give back."""
+        library = self._library
+        try:
+            return KafkaError(
+                library.error_code(error),
+                library.error_string(error).decode("utf-8", "replace"),
+                bool(library.error_is_fatal(error)),
+                bool(library.error_is_retriable(error)),
+                bool(library.error_txn_requires_abort(error)),
+            )
+        finally:
+            library.error_destroy(error)
+
+
+def _places(column: pa.Array) -> tuple[_Addresses, _Addresses]:
+    """Where each value stands, and how long it is; nowhere, if it is NULL."""
+    count = len(column)
+    if column.null_count == count:
+        return np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    _, offsets, data = column.buffers()
+    # A text that is empty stands somewhere, too: what stands nowhere is NULL.
+    begin = (data and data.address) or offsets.address
+    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + count + 1]
+    places = ends.astype(np.uint64)
+    starts, lengths = places[:-1] + np.uint64(begin), np.diff(places)
+    if column.null_count:
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        starts, lengths = np.where(there, starts, 0), np.where(there, lengths, 0)
+    return starts, lengths
+
+
+def _noting(library: librdkafka.Library, noted: deque[tuple[int, Refused]]) -> Any:
+    """What the library calls for a message; it must not keep the producer alive."""
+
+    def note(client: int, address: int, opaque: None) -> None:
+        found = _Message.from_address(address)
+        if found.error:
+            topic = library.topic_name(found.topic).decode("utf-8", "replace")
+            payload = ctypes.string_at(found.payload, found.length) if found.payload else b""
+            noted.append((found.private or 0, Refused(KafkaError(found.error), topic, payload)))
+
+    return note
+
+
+def _log(client: int, level: int, about: bytes, text: bytes) -> None:
+    _LOG.info("librdkafka: %s", text.decode("utf-8", "replace"))
+
+
+def _destroy(
+    library: librdkafka.Library, handle: int, topics: dict[bytes, int], callbacks: Any, process: int
+) -> None:
+    if os.getpid() != process:
+        return  # what a fork has copied is its parent's
+    library.purge(handle, _PURGE_ALL)
+    for topic in topics.values():
+        library.topic_destroy(topic)
+    library.destroy_flags(handle, 0)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

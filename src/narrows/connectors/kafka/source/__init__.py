@@ -1,0 +1,1 @@
+"""Topics that are read: what there is and who reads it (driver), and reading it (workers)."""
