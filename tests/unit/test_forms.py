@@ -11,7 +11,7 @@ import pytest
 from sqlglot import exp
 
 from narrows.functions import operator
-from narrows.sql import bind, bind_calls, forms
+from narrows.sql import bind, bind_access, bind_arguments, bind_calls, bind_operators, forms
 from narrows.sql.expression_parser import NarrowsParser
 
 VALUES: frozenset[type[exp.Expr]] = frozenset(
@@ -199,5 +199,6 @@ def test_every_operator_is_a_function(name: str) -> None:
 
 def test_every_bound_form_is_handled_by_the_binder() -> None:
     """A class in BOUND is named in the binder's code, not carried by accident."""
-    handled = inspect.getsource(bind) + inspect.getsource(bind_calls)
+    modules = (bind, bind_access, bind_arguments, bind_calls, bind_operators)
+    handled = "".join(map(inspect.getsource, modules))
     assert [k.__name__ for k in forms.BOUND if f"exp.{k.__name__}" not in handled] == []

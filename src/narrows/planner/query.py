@@ -22,7 +22,8 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refu
 from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES, PRUNING
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct, is_nested
-from narrows.sql.parse import deep_recursion, parse_query
+from narrows.sql.parse import parse_query
+from narrows.sql.recursion import deep_recursion
 from narrows.sql.statements import Query
 
 Check = Callable[[Node, Node, str], None]

@@ -29,7 +29,7 @@ from narrows.schema import (
     Decimal,
 )
 from narrows.sql.binding import span_of
-from narrows.sql.expression_parser import TYPED_CONSTANTS
+from narrows.sql.constant_parser import TYPED_CONSTANTS
 
 _MAX_DIGITS = 40
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -27,9 +27,9 @@ from narrows.schema import (
     Map,
     Struct,
 )
+from narrows.sql.constant_parser import WRITTEN
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import MAX_NESTING, NarrowsDialect, tokenize
-from narrows.sql.expression_parser import WRITTEN
 
 _SCALARS: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,

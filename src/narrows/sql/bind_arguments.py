@@ -1,0 +1,152 @@
+"""Binds arguments of calls: values, lambdas, `DISTINCT`, stars and names of a struct's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from narrows.errors import Code, Span, fail
+from narrows.expressions.function import Function, Kind
+from narrows.expressions.nodes import Call, Expr, Lambda, Literal, Variable
+from narrows.schema import UNKNOWN, DataType
+from narrows.sql.binding import find_function, name_of, refused, span_of
+from narrows.sql.literals import literal
+
+if TYPE_CHECKING:
+    from narrows.sql.bind import Binder
+
+FOLDING = frozenset({Kind.AGGREGATE, Kind.ANALYTIC})
+IN_ANALYTIC = frozenset({Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND})
+_UNITS = frozenset(
+    f"{unit}{s}"
+    for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
+    for s in ("", "S")
+) | {"MILLISECOND", "MICROSECOND", "DAYOFYEAR"}
+
+
+def bind_arguments(
+    binder: Binder, function: Function, call: exp.Anonymous, span: Span | None
+) -> Call:
+    nodes = list(call.expressions)
+    distinct = False
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = list(nodes[0].expressions), True
+        if function.kind not in FOLDING:
+            raise fail(
+                Code.SYNTAX_ERROR, f"`{function.name}` is no aggregate, it takes no DISTINCT", span
+            )
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Star) and function.takes_star:
+        if distinct:
+            raise refused(f"`{function.name}(DISTINCT *)`", call)
+        nodes = []
+    elif function.unit_first and len(nodes) == 3 and nodes[0].name.upper() in _UNITS:
+        unit = Literal(text=nodes[0].name.upper(), dtype=UNKNOWN)
+        rest = _bind_each(binder, function, nodes[1:], span)
+        return replace(rest, args=(unit, *rest.args), dtype=UNKNOWN)
+    elif not function.accepts(len(nodes)):
+        given = f"{len(nodes)} {'was' if len(nodes) == 1 else 'were'} given"
+        raise fail(
+            Code.WRONG_ARITY,
+            f"function `{function.name}` takes {function.arity_text()}, {given}",
+            span,
+        )
+    if function.kind is Kind.ANALYTIC:
+        with binder.within(f"the arguments of `{function.name}`", binder.allowed & IN_ANALYTIC):
+            bound = _bind_each(binder, function, nodes, span)
+    elif function.kind in (Kind.AGGREGATE, Kind.STATEFUL, Kind.STREAM_WINDOW):
+        # No aggregate in an aggregate; but a stateful function works on rows, so it may stand
+        # anywhere a row is looked at.
+        inside = f"the arguments of `{function.name}`"
+        with binder.within(inside, binder.allowed & {Kind.STATEFUL}):
+            bound = _bind_each(binder, function, nodes, span)
+    elif function.kind is Kind.GENERATOR:
+        with binder.within(binder.clause, binder.allowed - {Kind.GENERATOR}):
+            bound = _bind_each(binder, function, nodes, span)
+    else:
+        bound = _bind_each(binder, function, nodes, span)
+    return replace(bound, distinct=distinct)
+
+
+def _bind_each(
+    binder: Binder, function: Function, nodes: Sequence[exp.Expr], span: Span | None
+) -> Call:
+    if function.with_names is not None:
+        # struct(a, b AS x) means named_struct('a', a, 'x', b)
+        target = find_function(binder.functions, function.with_names, span)
+        args: list[Expr] = []
+        for place, node in enumerate(nodes):
+            if _is_plain_star(node) and not binder.scope.merged:
+                for relation in binder.scope.relations:
+                    for column in relation.shown:
+                        args.extend((literal(column.name), column))
+                continue
+            named = node.this if isinstance(node, exp.Alias) else node
+            args.extend((literal(_field_name(node, place)), binder.bind(named)))
+        return _as_call(binder.call(target, tuple(args), span))
+    by_place: dict[int, Expr] = {}
+    for place, node in enumerate(nodes):
+        if place not in function.lambdas:
+            by_place[place] = binder.bind(node)
+    types = [by_place[p].dtype if p in by_place else UNKNOWN for p in range(len(nodes))]
+    for place, node in enumerate(nodes):
+        if place in function.lambdas:
+            parameters = function.lambdas[place](types)
+            by_place[place] = _bind_lambda(binder, function, node, parameters, span)
+    ordered = tuple(by_place[place] for place in range(len(nodes)))
+    return _as_call(binder.call(function, ordered, span))
+
+
+def _as_call(expr: Expr) -> Call:
+    assert isinstance(expr, Call)
+    return expr
+
+
+def _is_plain_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) and not any(node.args.values())
+
+
+def _field_name(node: exp.Expr, place: int) -> str:
+    """The name Spark gives to a field of struct(...)."""
+    if isinstance(node, (exp.Alias, exp.Column, exp.Dot)):
+        return node.output_name
+    return f"col{place + 1}"
+
+
+def _bind_lambda(
+    binder: Binder,
+    function: Function,
+    node: exp.Expr,
+    types: Sequence[DataType],
+    span: Span | None,
+) -> Expr:
+    if not isinstance(node, exp.Lambda):
+        raise fail(
+            Code.WRONG_TYPE,
+            f"function `{function.name}` takes a lambda here",
+            span_of(node) or span,
+            f"write `{function.name}(list, x -> ...)`",
+        )
+    names = [name_of(parameter) for parameter in node.expressions]
+    fewest = len(types) - function.optional_parameters
+    if not fewest <= len(names) <= len(types):
+        takes = str(fewest) if fewest == len(types) else f"{fewest} or {len(types)}"
+        raise fail(
+            Code.WRONG_ARITY,
+            f"the lambda of `{function.name}` takes {takes} parameters, not {len(names)}",
+            span_of(node) or span,
+        )
+    variables = tuple(
+        Variable(id=binder.variable_id(place), name=name.text, dtype=dtype, span=name.span)
+        for place, (name, dtype) in enumerate(zip(names, types, strict=False))
+    )
+    binder.scope.enter_lambda(variables)
+    try:
+        # What a lambda computes it computes for each element: no rows to remember or to fold.
+        with binder.within(f"the lambda of `{function.name}`", frozenset()):
+            body = binder.bind(node.this)
+    finally:
+        binder.scope.leave_lambda()
+    return Lambda(parameters=variables, body=body, dtype=UNKNOWN, span=span_of(node))
