@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
+from narrows.connectors.received.options import LOG_OPTIONS
 from narrows.plugins.options import REFERENCE, OptionSpec, OptionValue
-from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 
 SHARED: Final = "$share/"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
@@ -108,36 +108,5 @@ SOURCE_OPTIONS = (
         least=1,
         refuses=lambda option, value: None if int(str(value)) <= 65_535 else "is at most 65535",
     ),
-    OptionSpec(
-        "sync_interval",
-        "messages that come within this time are written to the disk together",
-        default="50 ms",
-        duration=True,
-    ),
-    OptionSpec(
-        "max_log_bytes",
-        "bytes of messages that wait to be read; when there are more, none is acknowledged",
-        type=int,
-        default=4 << 30,
-        least=1,
-    ),
-    OptionSpec(
-        START_AT,
-        "where a pipeline begins that reads it for the first time: with what is kept, or with what"
-        " comes",
-        default=EARLIEST,
-        choices=(EARLIEST, LATEST),
-    ),
-    OptionSpec(
-        "on_missing",
-        "what becomes of messages that are gone when they are read",
-        default="dead_letter",
-        choices=("dead_letter", "fail"),
-    ),
-    OptionSpec(
-        "max_messages_per_trigger", "messages that one micro-batch takes", type=int, least=1
-    ),
-    OptionSpec(
-        "max_bytes_per_trigger", "bytes that one micro-batch takes, about", type=int, least=1
-    ),
+    *LOG_OPTIONS,
 )
