@@ -34,8 +34,8 @@ class HttpCase(SourceCase):
         self.inbox = opens(declared)
 
     def put(self, payloads: Sequence[bytes]) -> None:
-        for payload in payloads:
-            assert self.inbox.take(Delivery(payload, HEADERS)).result(60).payloads == 1
+        taken = [self.inbox.take(Delivery(payload, HEADERS)) for payload in payloads]
+        assert all(each.result(60).payloads == 1 for each in taken)
 
     def payload_at(self, position: Mapping[str, Any]) -> bytes:
         assert set(position) == {"number"}

@@ -34,6 +34,23 @@ def topic_filter(topic: str) -> str:
     return topic.split("/", 2)[2] if topic.startswith(SHARED) else topic
 
 
+def overlap(one: str, other: str) -> bool:
+    """Is there a topic that two filters match?
+
+    >>> overlap("a/+/c", "a/b/#"), overlap("a/#", "a"), overlap("a/+", "b/+")
+    (True, True, False)
+    """
+    ones, others = one.split("/"), other.split("/")
+    for mine, theirs in zip(ones, others, strict=False):
+        if "#" in (mine, theirs):
+            return True
+        if mine != theirs and "+" not in (mine, theirs):
+            return False
+    longer = max(ones, others, key=len)
+    shorter = min(len(ones), len(others))
+    return len(longer) == shorter or longer[shorter:] == ["#"]
+
+
 def _no_filter(option: str, value: OptionValue) -> str | None:
     topic = str(value)
     if topic.startswith(SHARED) and (topic.count("/") < 2 or not topic.split("/")[1]):
@@ -48,7 +65,7 @@ def _no_filter(option: str, value: OptionValue) -> str | None:
     return None
 
 
-def _no_qos(option: str, value: OptionValue) -> str | None:
+def no_qos(option: str, value: OptionValue) -> str | None:
     return None if value in (0, 1, 2) else "is 0, 1 or 2"
 
 
@@ -87,7 +104,7 @@ SOURCE_OPTIONS = (
         "0: what is lost on the way is lost; 1: every message; 2: like 1, which see",
         type=int,
         default=1,
-        refuses=_no_qos,
+        refuses=no_qos,
     ),
     OptionSpec(
         "client_id",
