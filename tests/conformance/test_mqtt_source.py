@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
 import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -14,7 +13,7 @@ from paho.mqtt.properties import Properties
 from mosquitto_broker import Mosquitto
 from narrows.connectors.base import SourceDeclaration, find_connector
 from narrows.connectors.received import segments
-from narrows.connectors.received.log import groups_in
+from narrows.connectors.received.contents import groups_in
 from narrows.plugins.options import OptionValue
 from support.conformance.metadata import MetadataLaws
 from support.conformance.source_case import Limit, SourceCase
@@ -91,10 +90,7 @@ class MqttCase(SourceCase):
     def _row(self, position: Mapping[str, Any]) -> dict[str, Any]:
         number = position["number"]
         (group,) = [g for g in groups_in(self._log) if g.first <= number < g.end]
-        data = memoryview(segments.segment_path(self._log, group.segment).read_bytes())
-        schema, _ = segments.read_schema(data, 0)
-        _, body = segments.read_group(data, group.start, group.first)
-        batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        batch = segments.read_batch(self._log, group)
         found: dict[str, Any] = batch.slice(number - group.first, 1).to_pylist()[0]
         return found
 

@@ -6,6 +6,7 @@ Where it cannot be had, tests that want one are skipped, and say why.
 from __future__ import annotations
 
 import itertools
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -16,6 +17,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.properties import Properties
 
 from mosquitto_broker import Mosquitto, missing
+from support.waiting import await_that
 
 DEADLINE = 60.0
 _NUMBERS = itertools.count()
@@ -75,3 +77,37 @@ class Publisher:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class Subscriber:
+    """Takes the messages of a topic, from when it is there. One that `keeps` its session comes
+    back to it."""
+
+    def __init__(self, port: int, topic: str, *, keeps: bool = False) -> None:
+        self.messages: list[tuple[str, bytes]] = []
+        """Topics and payloads, in the order in which they came."""
+        subscribed = threading.Event()
+        self._client = Client(
+            CallbackAPIVersion.VERSION2,
+            f"subscriber{next(_NUMBERS)}-{uuid.uuid4().hex}",
+            clean_session=not keeps,
+        )
+        self._client.reconnect_delay_set(1, 1)
+        self._client.on_message = lambda client, _, message: self.messages.append(
+            (message.topic, bytes(message.payload))
+        )
+        self._client.on_connect = lambda client, *_: client.subscribe(topic, 2)
+        self._client.on_subscribe = lambda *_: subscribed.set()
+        self._client.connect("127.0.0.1", port)
+        self._client.loop_start()
+        assert subscribed.wait(DEADLINE)
+
+    def await_messages(self, count: int) -> None:
+        await_that(lambda: len(self.messages) >= count, f"{count} messages have come")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from narrows.connectors.received import segments
-from narrows.connectors.received.log import LogLimits, ReceivedLog, groups_in
+from narrows.connectors.received.contents import groups_in
+from narrows.connectors.received.log import LogLimits, ReceivedLog
 from narrows.connectors.received.segments import PAYLOAD
 
 DEADLINE = 60.0
@@ -52,10 +53,7 @@ def payloads_in(folder: Path, since: int = 0) -> dict[int, bytes]:
     for group in groups_in(folder):
         if group.start == group.stop or group.end <= since:
             continue
-        data = memoryview(segments.segment_path(folder, group.segment).read_bytes())
-        schema, _ = segments.read_schema(data, group.first)
-        _, body = segments.read_group(data, group.start, group.first)
-        batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        batch = segments.read_batch(folder, group)
         found |= dict(enumerate(batch.column(PAYLOAD).to_pylist(), group.first))
     return found
 

@@ -62,7 +62,11 @@ class Asking:
     def ask(self, method: str, path: str, body: object, **headers: str) -> Answer:
         data = None if body is None else json.dumps(body).encode()
         sent = {"content-type": "application/json"} if data is not None else {}
-        request = urllib.request.Request(self.url + path, data, {**sent, **headers}, method=method)
+        return self.send(method, path, data, {**sent, **headers})
+
+    def send(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> Answer:
+        """Sends bytes as they are."""
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=120) as found:
                 return _answer(found.status, found)

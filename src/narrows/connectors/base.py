@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, Protocol, runtime_checkable
 
 from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.inbox import Inbox
 from narrows.connectors.target import SinkTarget
 from narrows.errors import Code, InternalError, NarrowsError, Problem, fail
 from narrows.formats.base import Format
@@ -306,6 +307,9 @@ class Connector(ConnectorSpec):
     """Puts a payload among what a stream has, under a name, so that every pipeline reads it once;
     the same payload under the same name is put back once, however often that is asked for. None
     where nothing can be put back."""
+
+    inbox: Callable[[SourceDeclaration], Inbox] | None = None
+    """Where payloads can be brought to a stream, by whoever has some; None where they cannot."""
 
     def __post_init__(self) -> None:
         for column in self.metadata:

@@ -17,7 +17,7 @@ from narrows.schema import DataType, Struct
 
 OptionMap = Mapping[str, object]
 
-Guarantee = Literal["exactly once", "at least once"]
+Guarantee = Literal["exactly once", "at least once", "none"]
 
 NO_FORMAT = "none"
 """What is shown as the format of a sink that takes rows."""

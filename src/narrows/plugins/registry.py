@@ -132,6 +132,7 @@ CONNECTORS = PluginRegistry(
         "file": "narrows.connectors.file:CONNECTOR",
         "kafka": "narrows.connectors.kafka:CONNECTOR",
         "mqtt": "narrows.connectors.mqtt:CONNECTOR",
+        "http": "narrows.connectors.http:CONNECTOR",
         "console": "narrows.connectors.console:CONNECTOR",
         "memory": "narrows.connectors.memory:CONNECTOR",
         "dataframe": "narrows.connectors.dataframe:CONNECTOR",  # made by `session.register`

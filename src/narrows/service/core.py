@@ -12,6 +12,7 @@ from narrows.errors import Code, NarrowsError, fail
 from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan
 from narrows.service.declarations import Declarations
+from narrows.service.inboxes import Inboxes
 from narrows.service.lifecycle import Lifecycle
 from narrows.service.queries import Queries, Rows
 from narrows.service.samples import BatchTimes
@@ -64,7 +65,10 @@ class Service:
         self.store = ServiceStore(state.path / "service")
         self.spark = BackgroundSession(lambda: open_session(state, self.catalog))
         self.pipelines = Lifecycle(state, self.store, self.spark, trigger=trigger, restart=restart)
-        self.declarations = Declarations(state, self.store, self.pipelines.running, allowed)
+        self.inboxes = Inboxes(state)
+        self.declarations = Declarations(
+            state, self.store, self.pipelines.running, allowed, self.inboxes
+        )
         self.catalog = self.declarations.catalog
         self.queries = Queries(self.spark)
         self.batch_times = BatchTimes(self.pipelines.active_runs)
@@ -85,6 +89,7 @@ class Service:
         """Stops everything; what shall run starts again with the next service."""
         self.closing.set()
         self.spark.close()
+        self.inboxes.close_all()
         self.state.unlock()
 
     def _load(self, file: Path) -> None:

@@ -22,6 +22,7 @@ from narrows.explain.plan import Plan
 from narrows.planner.catalog import Catalog
 from narrows.planner.query import plan_query
 from narrows.service.demands import PlannedDemands
+from narrows.service.inboxes import Inboxes
 from narrows.service.security import check_declaration, hide_code
 from narrows.service.store import Declaration, ServiceStore, declaring_text, kind_of
 from narrows.sql.parse import parse_spans
@@ -50,6 +51,7 @@ class Declarations:
         store: ServiceStore,
         running: Callable[[], set[str]],
         allowed: Sequence[Path],
+        inboxes: Inboxes,
     ) -> None:
         self.catalog = Catalog()
         hide_code(self.catalog.functions)
@@ -58,6 +60,7 @@ class Declarations:
         """Held while the catalog changes, and while nothing in it may change."""
         self._state, self._store = state, store
         self._running, self._allowed = running, allowed
+        self._inboxes = inboxes
 
     def open(self) -> None:
         """Declares what was declared when the last service ended."""
@@ -138,7 +141,9 @@ class Declarations:
     def _forget_folders(self, kind: ObjectKind, name: str) -> None:
         """What is kept of a stream, table or sink; no pipeline uses it any more."""
         if kind is ObjectKind.STREAM:
+            self._inboxes.close(name)
             self._state.reset_stream(name)
+            self._state.forget_pushed(name)
         if kind is ObjectKind.SINK:
             shutil.rmtree(self._state.rows(name), ignore_errors=True)
         if kind is not ObjectKind.PIPELINE:

@@ -341,6 +341,12 @@ class ReplayAnswer(Model):
     """Why they still cannot be read."""
 
 
+class PushAnswer(Model):
+    payloads: int
+    repeated: bool
+    """A request with this idempotency key was taken before: nothing was written."""
+
+
 class QueryRequest(Model):
     sql: Sql
     limit: Limit = 1000

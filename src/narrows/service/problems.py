@@ -33,6 +33,10 @@ _STATUS = {
     Code.SPARK_NOT_STARTED: 503,
     Code.PIPELINE_FAILED: 502,
     Code.UNREADABLE_FILE: 422,
+    Code.INVALID_REQUEST: 422,
+    Code.TOO_LARGE: 413,
+    Code.SOURCE_FULL: 429,
+    Code.SOURCE_UNAVAILABLE: 503,
 }
 """All others are something in the statement that the user can mend: 400."""
 
@@ -71,7 +75,9 @@ def install(app: FastAPI) -> None:
     async def ours(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, NarrowsError)
         body = problem_of(error)
-        return JSONResponse(_encodable(body), body["status"], media_type=MEDIA_TYPE)
+        seconds = getattr(error, "retry_after", None)
+        headers = None if seconds is None else {"Retry-After": str(seconds)}
+        return JSONResponse(_encodable(body), body["status"], headers, media_type=MEDIA_TYPE)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)

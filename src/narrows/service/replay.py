@@ -39,7 +39,7 @@ def replay(state: StateFolder, stream: Source, letters: Sequence[Letter]) -> Rep
         message = f"nothing can be put back into `{stream.name}`: its connector only reads"
         raise fail(Code.NOT_SUPPORTED, message)
     result, done = Replayed(), replayed_before(state, stream.name)
-    declared = SourceDeclaration(stream.name, stream.format, stream.options, stream.bounded)
+    declared = declaration_of(state, stream)
     for letter in letters:
         payload = payload_of(letter)
         reason = "it has no payload" if payload is None else problem_with(stream, payload)
@@ -54,6 +54,12 @@ def replay(state: StateFolder, stream: Source, letters: Sequence[Letter]) -> Rep
                 write_small(_record(state, stream.name), _MAGIC, done)
             result.replayed.append(letter.id)
     return result
+
+
+def declaration_of(state: StateFolder, stream: Source) -> SourceDeclaration:
+    """A stream as its connector knows it, for those who bring payloads."""
+    folder = str(state.received(stream.connector).absolute())
+    return SourceDeclaration(stream.name, stream.format, stream.options, folder=folder)
 
 
 def problem_with(stream: Source, payload: bytes) -> str | None:

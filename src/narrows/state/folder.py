@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import os
 import secrets
 import shlex
@@ -299,6 +300,11 @@ class StateFolder:
             self._end_life(name_of(tasks.stem), [SharedLog(folder).last()])
         shutil.rmtree(self.shared(stream), ignore_errors=True)
         self._forget_reader("shared", stream)
+
+    def forget_pushed(self, stream: str) -> None:
+        """Removes what was pushed to a stream: nobody will read it."""
+        for log in self.path.glob(f"received/*/{glob.escape(file_name(stream))}/"):
+            shutil.rmtree(log, ignore_errors=True)
 
     def _forget_reader(self, kind: str, name: str) -> None:
         """Nothing that was received is kept for it any more."""

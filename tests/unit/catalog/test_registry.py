@@ -65,6 +65,7 @@ CONNECTOR = ConnectorSpec(name="pigeon", source_options=(), delivers="messages")
         "file",
         "kafka",
         "mqtt",
+        "http",
         "pigeon",
     ]
 

@@ -14,7 +14,8 @@ from mosquitto_broker import Mosquitto
 from narrows import Catalog
 from narrows.connectors.base import SourceDeclaration, find_connector
 from narrows.connectors.mqtt import connection
-from narrows.connectors.mqtt.subscriptions import log_name, overlap
+from narrows.connectors.mqtt.options import overlap
+from narrows.connectors.mqtt.subscriptions import log_name
 from narrows.connectors.received.consumers import Consumers
 from narrows.errors import NarrowsError
 from narrows.plugins.options import OptionValue

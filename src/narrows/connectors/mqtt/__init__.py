@@ -9,6 +9,7 @@ broker.py        how to connect: address, user, TLS, and under which client id
 connection.py    driver: one connection for all streams of a broker, alive between micro-batches
 subscriptions.py what a connection has subscribed to, kept over restarts
 messages.py      what the log keeps of a message
+sink.py          worker: rows as messages; sink_client.py: published, and acknowledged
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.mqtt.options import SOURCE_OPTIONS
+from narrows.connectors.mqtt.sink_options import SINK_OPTIONS, guarantee, make_sink, reads_back
 from narrows.errors import Code, fail
 from narrows.schema import BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Struct
 
@@ -51,6 +53,9 @@ CONNECTOR = Connector(
     name="mqtt",
     delivers="messages",
     source_options=SOURCE_OPTIONS,
+    sink_options=SINK_OPTIONS,
+    guarantee=guarantee,
+    reads_back=reads_back,
     metadata={
         "_topic": STRING,
         "_qos": INT,
@@ -61,4 +66,5 @@ CONNECTOR = Connector(
     identity=("topic",),  # brokers come and go
     source=_source,
     reader=_reader,
+    sink=make_sink,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
+from narrows.connectors.received.options import LOG_OPTIONS
 from narrows.plugins.options import REFERENCE, OptionSpec, OptionValue
-from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 
 SHARED: Final = "$share/"
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
@@ -34,6 +34,23 @@ def topic_filter(topic: str) -> str:
     return topic.split("/", 2)[2] if topic.startswith(SHARED) else topic
 
 
+def overlap(one: str, other: str) -> bool:
+    """Is there a topic that two filters match?
+
+    >>> overlap("a/+/c", "a/b/#"), overlap("a/#", "a"), overlap("a/+", "b/+")
+    (True, True, False)
+    """
+    ones, others = one.split("/"), other.split("/")
+    for mine, theirs in zip(ones, others, strict=False):
+        if "#" in (mine, theirs):
+            return True
+        if mine != theirs and "+" not in (mine, theirs):
+            return False
+    longer = max(ones, others, key=len)
+    shorter = min(len(ones), len(others))
+    return len(longer) == shorter or longer[shorter:] == ["#"]
+
+
 def _no_filter(option: str, value: OptionValue) -> str | None:
     topic = str(value)
     if topic.startswith(SHARED) and (topic.count("/") < 2 or not topic.split("/")[1]):
@@ -48,7 +65,7 @@ def _no_filter(option: str, value: OptionValue) -> str | None:
     return None
 
 
-def _no_qos(option: str, value: OptionValue) -> str | None:
+def no_qos(option: str, value: OptionValue) -> str | None:
     return None if value in (0, 1, 2) else "is 0, 1 or 2"
 
 
@@ -87,7 +104,7 @@ SOURCE_OPTIONS = (
         "0: what is lost on the way is lost; 1: every message; 2: like 1, which see",
         type=int,
         default=1,
-        refuses=_no_qos,
+        refuses=no_qos,
     ),
     OptionSpec(
         "client_id",
@@ -108,36 +125,5 @@ SOURCE_OPTIONS = (
         least=1,
         refuses=lambda option, value: None if int(str(value)) <= 65_535 else "is at most 65535",
     ),
-    OptionSpec(
-        "sync_interval",
-        "messages that come within this time are written to the disk together",
-        default="50 ms",
-        duration=True,
-    ),
-    OptionSpec(
-        "max_log_bytes",
-        "bytes of messages that wait to be read; when there are more, none is acknowledged",
-        type=int,
-        default=4 << 30,
-        least=1,
-    ),
-    OptionSpec(
-        START_AT,
-        "where a pipeline begins that reads it for the first time: with what is kept, or with what"
-        " comes",
-        default=EARLIEST,
-        choices=(EARLIEST, LATEST),
-    ),
-    OptionSpec(
-        "on_missing",
-        "what becomes of messages that are gone when they are read",
-        default="dead_letter",
-        choices=("dead_letter", "fail"),
-    ),
-    OptionSpec(
-        "max_messages_per_trigger", "messages that one micro-batch takes", type=int, least=1
-    ),
-    OptionSpec(
-        "max_bytes_per_trigger", "bytes that one micro-batch takes, about", type=int, least=1
-    ),
+    *LOG_OPTIONS,
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from narrows.connectors.base import SourceDeclaration
-from narrows.connectors.mqtt.options import topic_filter
+from narrows.connectors.mqtt.options import overlap, topic_filter
 from narrows.connectors.received.consumers import Consumers
 from narrows.connectors.received.log import LogLimits
 from narrows.files.names import file_name
@@ -61,23 +61,6 @@ def log_name(declared: SourceDeclaration) -> str:
     """What the log of a stream is called; of another topic it is another."""
     topic = str(declared.options["topic"]).encode("utf-8", "replace")
     return f"{file_name(declared.name)}.{hashlib.sha256(topic).hexdigest()[:8]}"
-
-
-def overlap(one: str, other: str) -> bool:
-    """Is there a topic that two filters match?
-
-    >>> overlap("a/+/c", "a/b/#"), overlap("a/#", "a"), overlap("a/+", "b/+")
-    (True, True, False)
-    """
-    ones, others = one.split("/"), other.split("/")
-    for mine, theirs in zip(ones, others, strict=False):
-        if "#" in (mine, theirs):
-            return True
-        if mine != theirs and "+" not in (mine, theirs):
-            return False
-    longer = max(ones, others, key=len)
-    shorter = min(len(ones), len(others))
-    return len(longer) == shorter or longer[shorter:] == ["#"]
 
 
 class KeptSubscriptions:

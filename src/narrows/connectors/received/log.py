@@ -10,12 +10,16 @@ together.
 
 **No room.** When the log has come to `max_bytes`, and when the disk is full, payloads wait in
 memory, unacknowledged, until readers have caught up: a broker stops sending when too much is not
-acknowledged. When too much waits, `append` itself waits. Nothing is dropped.
+acknowledged. When too much waits, `append` itself waits. Nothing is dropped. Where senders can be
+told (`refuse`), they are told instead, and nothing waits.
+
+**Keys.** A log may remember the last keys of what it has written (`keys.py`): of requests, so that
+one that is sent again is known, and of payloads (`identify`), so that one that comes again is left
+out, and acknowledged. They stand beside the payloads: what is on the disk is known, always.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import logging
 import os
@@ -25,15 +29,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
 from narrows.connectors.received import segments
 from narrows.connectors.received.consumers import Consumers
-from narrows.connectors.received.segments import Group
+from narrows.connectors.received.keys import KEYS, RecentKeys
+from narrows.connectors.received.segments import DamagedSegmentError, Group
 from narrows.errors import Code, fail
-from narrows.files.atomic import make_private, sweep, sync_folder, write_atomically
+from narrows.files.atomic import make_private, sweep, write_atomically
 
 _LOG = logging.getLogger("narrows.sources")
 _GROUP_BYTES = 4 << 20
@@ -51,11 +56,29 @@ Row = tuple[Any, ...]
 """A payload, and what the log keeps beside it, in the order of the log's columns."""
 Ticket = Any
 """What its sender knows a payload by."""
+Identify = Callable[[Sequence[bytes]], Sequence[bytes | None]]
+"""For each payload what tells it from others; None for one that is never the same as another."""
 
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no such thing
 
 _OPEN: dict[Path, ReceivedLog] = {}
 """The logs that this process writes."""
+
+
+class NoRoom(NamedTuple):
+    """Why payloads cannot be written at the moment."""
+
+    reason: str
+    is_full: bool
+    """Is it the log that has no room? Else it is the disk, or whatever is wrong with that."""
+
+
+class _Item(NamedTuple):
+    """A payload that waits to be written."""
+
+    row: Row
+    ticket: Ticket
+    key: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -79,16 +102,23 @@ class ReceivedLog:
         schema: pa.Schema,
         acknowledge: Callable[[Sequence[Ticket]], None],
         limits: LogLimits | None = None,
+        *,
+        remembers: int = 0,
+        identify: Identify | None = None,
+        refuse: Callable[[Sequence[Ticket], NoRoom], None] | None = None,
     ) -> None:
-        """The first column of the schema is the payload, binary."""
+        """The first column of the schema is the payload, binary. `remembers` is how many keys."""
         self._folder = folder
-        self._schema = schema
+        self._keys = RecentKeys(folder, remembers) if remembers else None
+        self._schema = schema.append(pa.field(KEYS, pa.binary())) if remembers else schema
         self._acknowledge = acknowledge
+        self._identify = identify
+        self._refuse = refuse
         self._limits = limits or LogLimits()
         self._consumers = Consumers(folder)
         self._changed = threading.Condition()
         """Guards everything below."""
-        self._waiting: list[tuple[Row, Ticket]] = []
+        self._waiting: list[_Item] = []
         self._waiting_bytes = 0
         self._groups: list[Group] = []
         self._sizes: dict[int, int] = {}
@@ -114,15 +144,32 @@ class ReceivedLog:
         with self._changed:
             while self._waiting_bytes > _WAITING_BYTES and not self._closing:
                 self._changed.wait()
-            self._waiting.append((row, ticket))
+            self._waiting.append(_Item(row, ticket))
             self._waiting_bytes += len(row[0])
             if len(self._waiting) == 1 or self._waiting_bytes > _GROUP_BYTES:
                 self._changed.notify_all()
 
+    def append_together(self, rows: Sequence[Row], ticket: Ticket, key: bytes | None) -> bool:
+        """Takes payloads that are written together, or not at all, and are acknowledged by one
+        ticket; false if too much waits already, or the log is closed. The key is that of all."""
+        with self._changed:
+            if self._waiting_bytes > _WAITING_BYTES or self._closing:
+                return False
+            self._waiting.append(_Item(rows[0], ticket, key))
+            self._waiting += [_Item(row, ticket) for row in rows[1:]]
+            self._waiting_bytes += sum(len(row[0]) for row in rows)
+            self._changed.notify_all()
+            return True
+
+    def knows(self, key: bytes) -> bool:
+        """Is there something with this key on the disk, or was until lately?"""
+        with self._changed:
+            return self._keys is not None and key in self._keys
+
     def forget_waiting(self, is_sent_again: Callable[[Ticket], bool]) -> None:
         """Forgets what waits to be written, where its sender will send it again."""
         with self._changed:
-            kept = [(row, ticket) for row, ticket in self._waiting if not is_sent_again(ticket)]
+            kept = [item for item in self._waiting if not is_sent_again(item.ticket)]
             self._waiting = kept
             self._waiting_bytes = _bytes(kept)
             self._changed.notify_all()
@@ -159,6 +206,8 @@ class ReceivedLog:
                 segments.segment_path(self._folder, first).unlink(missing_ok=True)
                 del self._sizes[first]
             self._groups = [group for group in self._groups if group.segment not in gone]
+            if gone and self._refuse is not None:
+                self._problem = None  # who was refused does not wait here to try again
             self._changed.notify_all()
 
     # --- opening ----------------------------------------------------------------------------------
@@ -179,6 +228,7 @@ class ReceivedLog:
     def _recover(self) -> None:
         """Finds what is there, and removes what a crash has left behind the last whole group."""
         sweep(self._folder)
+        known = self._keys.load() if self._keys is not None else 0
         found = segments.segments_in(self._folder)
         for first in found[:-1]:
             self._groups += segments.listed_groups(self._folder, first)
@@ -187,11 +237,13 @@ class ReceivedLog:
         if not found:
             self._begin_segment(read)
             return
-        self._open_newest(found[-1])
-        if read > self._next:  # somebody has put back an older log
-            self._begin_segment(read)
+        fits = self._open_newest(found[-1])
+        self._recall(known)
+        if read > self._next or not fits:  # somebody has put back an older log, or one of old
+            self._begin_segment(max(read, self._next))
 
-    def _open_newest(self, first: int) -> None:
+    def _open_newest(self, first: int) -> bool:
+        """Makes it ready to be written on; false if it has other columns."""
         path = segments.segment_path(self._folder, first)
         groups, end = segments.checked_groups(self._folder, first)
         length = path.stat().st_size
@@ -210,10 +262,27 @@ class ReceivedLog:
         self._groups += groups
         self._sizes[first] = end
         self._next = groups[-1].end if groups else first
+        with path.open("rb") as file:
+            return bool(segments.schema_in(file, first).equals(self._schema))
+
+    def _recall(self, known: int) -> None:
+        """Takes the keys of payloads from this number on, which are in no file of their own yet."""
+        if self._keys is None:
+            return
+        for group in self._groups:
+            if group.end > known:
+                try:
+                    batch = segments.read_batch(self._folder, group)
+                except DamagedSegmentError:
+                    continue  # whoever reads it says so
+                if KEYS in batch.schema.names:
+                    self._keys.add(batch.column(KEYS).drop_null().to_pylist())
 
     def _begin_segment(self, first: int) -> None:
         path = segments.segment_path(self._folder, first)
         head = segments.file_head(self._schema)
+        if self._keys is not None:
+            self._keys.save(first)  # older segments may go from now on
         write_atomically(path, head)
         opened = os.open(path, os.O_WRONLY)
         if self._sizes:
@@ -232,7 +301,16 @@ class ReceivedLog:
             self._problem = f"what is received cannot be kept: {error}"
             _LOG.exception("%s", self._problem)
         finally:
+            self._end()
             os.close(self._file)
+
+    def _end(self) -> None:
+        """Nothing is written any more: whoever waits for that and can be told, is."""
+        if self._refuse is not None:
+            with self._changed:
+                self._closing = True
+                left, self._waiting = self._waiting, []
+            self._refuse(_tickets(left), NoRoom(self._problem or "it is closed", is_full=False))
 
     def _write_groups(self) -> None:
         synced = 0.0
@@ -240,11 +318,15 @@ class ReceivedLog:
             problem = self._write(taken)
             synced = time.monotonic()
             if problem is None:
-                self._acknowledge([ticket for _, ticket in taken])
-            elif not self._give_back(taken, problem):
+                self._acknowledge(_tickets(taken))
+                continue
+            self._has_problem(problem.reason)
+            if self._refuse is not None:
+                self._refuse(_tickets(taken), problem)
+            elif not self._give_back(taken):
                 return
 
-    def _take(self, synced: float) -> list[tuple[Row, Ticket]] | None:
+    def _take(self, synced: float) -> list[_Item] | None:
         """Waits for the payloads of the next group; None if there are no more."""
         with self._changed:
             while not self._waiting and not self._closing:
@@ -262,47 +344,75 @@ class ReceivedLog:
             self._changed.notify_all()
             return taken
 
-    def _give_back(self, taken: list[tuple[Row, Ticket]], problem: str) -> bool:
+    def _has_problem(self, problem: str) -> None:
+        if self._problem is None:
+            _LOG.warning("%s", problem)
+        self._problem = problem
+
+    def _give_back(self, taken: list[_Item]) -> bool:
         """Has payloads wait that could not be written; false if nobody can wait any more."""
         with self._changed:
             self._waiting = [*taken, *self._waiting]
             self._waiting_bytes = _bytes(self._waiting)
-            if self._problem is None:
-                _LOG.warning("%s", problem)
-            self._problem = problem
             if not self._closing:
                 self._changed.wait(_TRY_AGAIN)
             return not self._closing
 
-    def _write(self, taken: Sequence[tuple[Row, Ticket]]) -> str | None:
+    def _write(self, taken: Sequence[_Item]) -> NoRoom | None:
         """Writes a group and syncs it; or why it cannot."""
-        if not taken:
+        rows, keys = self._new(taken)
+        if not rows:
             return None
-        columns = zip(*(row for row, _ in taken), strict=True)
         arrays = [
             pa.array(column, field.type)
-            for column, field in zip(columns, self._schema, strict=True)
+            for column, field in zip(zip(*rows, strict=True), self._schema, strict=True)
         ]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        size = _bytes(taken)
+        size = sum(len(row[0]) for row in rows)
         data = segments.group_bytes(batch, self._next, size)
         try:
             if not self._has_room(len(data)):
-                return (
+                reason = (
                     "the log of what was received is full"
                     f" (`max_log_bytes` = {self._limits.max_bytes}): it waits for those who read it"
                 )
+                return NoRoom(reason, is_full=True)
             segment, end = self._place(len(data))
             self._put(data, end)
         except OSError as error:
-            return f"`{self._folder}`: {error.strerror or error}"
-        group = Group(segment, end, end + len(data), self._next, len(taken), size)
+            return NoRoom(f"`{self._folder}`: {error.strerror or error}", is_full=False)
+        group = Group(segment, end, end + len(data), self._next, len(rows), size)
         with self._changed:
             self._next = group.end
             self._sizes[segment] = group.stop
             self._groups.append(group)
+            if self._keys is not None:
+                self._keys.add(keys)
             self._problem = None
         return None
+
+    def _new(self, taken: Sequence[_Item]) -> tuple[list[Row], list[bytes]]:
+        """The rows to write, without payloads that are known, and the keys that come with them."""
+        if self._keys is None:
+            return [item.row for item in taken], []
+        ids: Sequence[bytes | None] = [None] * len(taken)
+        if self._identify is not None:
+            ids = self._identify([item.row[0] for item in taken])
+        rows, keys, seen = list[Row](), list[bytes](), set[bytes]()
+        owner, key = None, None  # a key is that of the first payload with its ticket that is new
+        for item, found in zip(taken, ids, strict=True):
+            if item.ticket is not owner:
+                owner, key = item.ticket, item.key
+            if found is not None:
+                if found in seen or found in self._keys:
+                    continue
+                seen.add(found)
+            mine = (key or b"") + (found or b"")
+            rows.append((*item.row, mine or None))
+            if mine:
+                keys.append(mine)
+            key = None
+        return rows, keys
 
     def _has_room(self, size: int) -> bool:
         """Is there room for so many bytes, once what everybody has read is gone?"""
@@ -331,54 +441,14 @@ class ReceivedLog:
         _sync(self._file)
 
 
-def _bytes(items: Sequence[tuple[Row, Ticket]]) -> int:
-    return sum(len(row[0]) for row, _ in items)
+def _bytes(items: Sequence[_Item]) -> int:
+    return sum(len(item.row[0]) for item in items)
 
 
-def groups_in(folder: Path) -> list[Group]:
-    """What a log has on the disk, whether somebody writes it or not. Where payloads are missing
-    that were there, a group of no bytes stands for them."""
-    log = _OPEN.get(folder.absolute())
-    return _with_gaps(log.groups() if log is not None else _closed_groups(folder))
+def _tickets(items: Sequence[_Item]) -> list[Ticket]:
+    return [item.ticket for item in items]
 
 
-def retain(folder: Path) -> None:
-    """Removes what everybody has read, if this process writes the log; else whoever opens it
-    next does so, with its first reader that comes on."""
-    log = _OPEN.get(folder.absolute())
-    if log is not None:
-        log.retain()
-
-
-def _closed_groups(folder: Path) -> list[Group]:
-    found = segments.segments_in(folder)
-    groups: list[Group] = []
-    for first in found:
-        with contextlib.suppress(FileNotFoundError):  # read by everybody, and removed meanwhile
-            if first == found[-1]:
-                _make_durable(folder, first)
-                groups += segments.checked_groups(folder, first)[0]
-            else:
-                groups += segments.listed_groups(folder, first)
-    return groups
-
-
-def _make_durable(folder: Path, first: int) -> None:
-    """What is taken into an entry must not be gone after a power cut."""
-    descriptor = os.open(segments.segment_path(folder, first), os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    sync_folder(folder)
-
-
-def _with_gaps(groups: Sequence[Group]) -> list[Group]:
-    whole: list[Group] = []
-    for group in groups:
-        if whole and whole[-1].end < group.first:
-            last = whole[-1]
-            missing = group.first - last.end
-            whole.append(Group(last.segment, 0, 0, last.end, missing, 0))
-        whole.append(group)
-    return whole
+def open_log(folder: Path) -> ReceivedLog | None:
+    """The log of a folder, if this process writes it."""
+    return _OPEN.get(folder.absolute())

@@ -14,7 +14,7 @@ from narrows.connectors.received.segments import (
     PAYLOAD,
     DamagedSegmentError,
     read_group,
-    read_schema,
+    schema_in,
     segment_path,
 )
 from narrows.connectors.received.source import ReceivedRange
@@ -22,8 +22,6 @@ from narrows.formats.decoder import ArrayDecoder, Decoded
 
 _BLOCK_PAYLOADS = 8_192
 _BLOCK_BYTES = 4 << 20
-_HEAD = 64 << 10
-"""Bytes in which the head of a segment ends, surely."""
 
 Metadata = Mapping[str, Callable[[pa.RecordBatch], pa.Array | pa.Scalar]]
 """How metadata columns are made of what a log keeps."""
@@ -83,7 +81,7 @@ def _blocks(read: ReceivedRange) -> Iterator[tuple[pa.RecordBatch, int]]:
 def _batches(read: ReceivedRange) -> Iterator[pa.RecordBatch]:
     """The payloads of a range, group by group."""
     with segment_path(Path(read.log), read.segment).open("rb") as file:
-        schema, _ = read_schema(memoryview(file.read(_HEAD)), read.start)
+        schema = schema_in(file, read.start)
         data = memoryview(os.pread(file.fileno(), read.stop - read.begin, read.begin))
     at, first = 0, None
     while at < read.stop - read.begin:

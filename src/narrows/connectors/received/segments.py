@@ -21,7 +21,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import pyarrow as pa
 
@@ -36,6 +36,8 @@ _GROUP_MAGIC = b"GRP1"
 _CHECKED = 8
 """What stands before this in a group's head, the checksum does not cover."""
 _ALIGNED = 64
+_HEAD = 64 << 10
+"""Bytes in which the head of a segment ends, surely."""
 HEAD_BYTES = _GROUP.size
 
 
@@ -125,6 +127,20 @@ def read_group(
     if zlib.crc32(body, zlib.crc32(data[at + _CHECKED : at + HEAD_BYTES])) != checksum:
         raise DamagedSegmentError("the checksum is not right", expected)
     return Group(0, at, at + HEAD_BYTES + length, number, rows, size), body
+
+
+def schema_in(segment: IO[bytes], first: int) -> pa.Schema:
+    """The columns of a segment that is open at its beginning."""
+    return read_schema(memoryview(segment.read(_HEAD)), first)[0]
+
+
+def read_batch(folder: Path, group: Group) -> pa.RecordBatch:
+    """The payloads of a group, and what stands beside them."""
+    with segment_path(folder, group.segment).open("rb") as file:
+        schema = schema_in(file, group.first)
+        data = memoryview(os.pread(file.fileno(), group.stop - group.start, group.start))
+    _, body = read_group(data, 0, group.first)
+    return pa.ipc.read_record_batch(pa.py_buffer(body), schema)
 
 
 def checked_groups(folder: Path, segment: int) -> tuple[list[Group], int]:

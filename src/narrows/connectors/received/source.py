@@ -18,7 +18,7 @@ from typing import Protocol
 from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.received.consumers import Consumers
-from narrows.connectors.received.log import groups_in, retain
+from narrows.connectors.received.contents import groups_in, retain
 from narrows.connectors.received.segments import Group
 from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 

@@ -23,6 +23,7 @@ from narrows.service.routes import (
     health,
     history,
     metrics,
+    payloads,
     pipelines,
     queries,
     shared,
@@ -36,6 +37,7 @@ from narrows.service.security import Guard
 
 _ROUTERS = (
     *(health.router, statements.router, explain.router, sources.streams, sources.tables),
+    payloads.router,
     *(sinks.router, events.router, pipelines.router, shared.router, dead_letters.router),
     *(queries.router, try_rows.router, metrics.router, history.router),
 )
