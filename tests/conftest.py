@@ -15,6 +15,9 @@ changes something learns what that has broken, and nothing else."""
 settings.register_profile("narrows", deadline=None, derandomize=EXPLORE not in os.environ)
 settings.load_profile("narrows")
 
+# A JVM that compiles for the long run has not begun to gain by it when its tests are over.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 pytest.register_assert_rewrite("support.conformance")
 
 from support.kafka import broker, topics  # noqa: E402, F401

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs all tests: those that need no Spark, and those of the kernel's sources, beside those that do,
 # file by file on two Sparks, each of which leaves half of two cores idle. What the first have to say
-# is shown at the end.
+# is shown at the end. They start JVMs by the dozen, so the classes of Spark are kept for these first.
 #
 #     tools/run_tests.sh .venv/bin/python
 cd "$(dirname "$0")/.." || exit 1
@@ -14,6 +14,7 @@ if ! { command -v chromium || command -v chromium-browser || command -v google-c
             >/dev/null 2>&1 && no_browser=
     fi
 fi
+"$1" tools/keep_classes.py
 said=$(mktemp)
 kernel_said=$(mktemp)
 # Ctrl-C does not reach what runs in the background.
@@ -23,7 +24,7 @@ trap 'exit 130' INT TERM
 others=$!
 tools/check_kernel.sh test >"$kernel_said" 2>&1 &
 kernel=$!
-"$1" -m pytest tests/spark -n 2 --dist loadfile
+"$1" -m pytest tests/spark -n 2 --dist loadfile --durations=20
 spark=$?
 wait $others
 status=$?

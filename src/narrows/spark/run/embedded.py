@@ -18,6 +18,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from narrows.files.atomic import make_private
+from narrows.spark.run.class_archive import archive_options
 from narrows.spark.run.java import no_spark
 from narrows.spark.sql.parsed import SUBSTITUTE
 from narrows.spark.streaming.failures import is_spark_gone
@@ -53,6 +54,7 @@ _BRIDGE = "py4j"
 _BRIDGE_LOGGERS = (None, "py4j.clientserver", "py4j.java_gateway")
 _QUERY_ERRORS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
+_EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
 _JAVA_OPTIONS = (
     "-XX:+UseParallelGC",
     # Spark itself asks for NULLs before it reads a value, and for nothing past the end of a batch.
@@ -74,8 +76,13 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
     for key, value in {**_SETTINGS, **warehouse, **conf}.items():
         builder = builder.config(key, value)
     with as_file(files("narrows.spark.run").joinpath("log4j2.properties")) as settings:
-        options = [f"-Dlog4j2.configurationFile=file:{settings}", *_JAVA_OPTIONS]
-        builder = builder.config("spark.driver.extraJavaOptions", " ".join(options))
+        options = [
+            f"-Dlog4j2.configurationFile=file:{settings}",
+            *_JAVA_OPTIONS,
+            *archive_options(conf.get("spark.driver.extraClassPath", "")),
+            conf.get(_EXTRA_OPTIONS, ""),
+        ]
+        builder = builder.config(_EXTRA_OPTIONS, " ".join(options).strip())
         try:
             with _errors_to(log), _own_interrupt():
                 return builder.getOrCreate()

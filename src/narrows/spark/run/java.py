@@ -16,7 +16,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 def no_spark(log: Path) -> NarrowsError:
     """What to tell a user whose Spark ended before it began."""
-    java = _java()
+    java = find_java()
     version = None if java is None else _version(java)
     needs = f"Spark needs Java {_LEAST} or newer"
     hint = f"install Java {_LEAST}, or let JAVA_HOME name the folder of one"
@@ -29,7 +29,7 @@ def no_spark(log: Path) -> NarrowsError:
     return fail(Code.SPARK_NOT_STARTED, message, hint=f"what it said is in `{log}`")
 
 
-def _java() -> str | None:
+def find_java() -> str | None:
     """The Java that Spark takes."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else shutil.which("java")
