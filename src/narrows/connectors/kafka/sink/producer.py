@@ -5,6 +5,13 @@
 A message costs Python nothing; the library copies it into its queue. Messages with headers are
 handed over one by one, for the call that takes many takes no headers.
 
+**Never more than one request for a partition.** While messages of a partition are on their way, an
+idempotent producer of `librdkafka` sends no others to it. If others are there, its thread does not
+sleep until the broker has answered: it asks again and again, at the cost of a whole core
+(`rd_kafka_toppar_producer_serve` wakes up at once as long as a batch is ready, and then finds that
+it must not send it). So no more is handed over than one request holds (`window`) before all of it
+is acknowledged. Meanwhile whoever sends makes the messages that come next.
+
 What the library reports later - that a message was not delivered - is noted while it is polled, and
 told to whoever sent the message when the library has returned: an exception inside of one of its
 callbacks would be nobody's.
@@ -17,7 +24,7 @@ import logging
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +47,8 @@ _PURGE_ALL: Final = 0x3
 _FULL_MILLISECONDS = 50
 """How long to wait when the producer has as many messages as it can hold."""
 _FLUSH_MILLISECONDS = 1_000
+_OVERHEAD = 40
+"""Bytes that a message has besides its parts when it is sent, at most; so has each header."""
 
 
 class _Message(ctypes.Structure):
@@ -85,8 +94,11 @@ OnRefused = Callable[[Refused], None]
 
 
 class Producer:
-    def __init__(self, config: Mapping[str, object]) -> None:
-        """Raises a KafkaException for what the library does not take."""
+    def __init__(self, config: Mapping[str, object], window: int) -> None:
+        """`window` is how many bytes may be on their way at a time: what fits into one request.
+        Raises a KafkaException for what the library does not take."""
+        self._window = window
+        self._on_their_way = 0
         self._library = library = librdkafka.load()
         self._noted: deque[tuple[int, Refused]] = deque()
         """What was reported and not told yet, with the number of who is to be told."""
@@ -136,11 +148,30 @@ class Producer:
             some = messages
             if len(names) > 1:
                 some = messages.filter(pc.equal(topics, pa.scalar(name, pa.binary())))
-            if headers:
-                self._send_each(self._topic(name), some, headers, sender, partition)
-            else:
-                self._send_all(self._topic(name), some, sender, partition)
+            for piece in self._in_windows(some, headers):
+                if headers:
+                    self._send_each(self._topic(name), piece, headers, sender, partition)
+                else:
+                    self._send_all(self._topic(name), piece, sender, partition)
         self.poll(0)
+
+    def _in_windows(
+        self, messages: pa.RecordBatch, headers: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """As many messages at a time as may be on their way; waits until they may."""
+        ends = np.cumsum(_sizes(messages, headers))
+        start = 0
+        while start < messages.num_rows:
+            before = int(ends[start - 1]) if start else 0
+            room = self._window - self._on_their_way
+            end = int(np.searchsorted(ends, before + room, side="right"))
+            if end == start and self._on_their_way:
+                self._await_all()
+                continue
+            end = max(end, start + 1)  # a message may be larger than the window
+            self._on_their_way += int(ends[end - 1]) - before
+            yield messages.slice(start, end - start)
+            start = end
 
     def _send_all(self, topic: int, messages: pa.RecordBatch, sender: int, partition: int) -> None:
         array = np.zeros(messages.num_rows, _MESSAGE)
@@ -194,10 +225,14 @@ class Producer:
 
     def flush(self) -> None:
         """Ends when every message is acknowledged, or refused."""
+        self._await_all()
+        self._senders.clear()
+
+    def _await_all(self) -> None:
         while self._library.flush(self._handle, _FLUSH_MILLISECONDS) != 0:
             self._tell()
+        self._on_their_way = 0
         self._tell()
-        self._senders.clear()
 
     def purge(self) -> None:
         """Nothing that waits is sent any more."""
@@ -254,6 +289,15 @@ class Producer:
             )
         finally:
             library.error_destroy(error)
+
+
+def _sizes(messages: pa.RecordBatch, headers: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Bytes of each message when it is sent, at most."""
+    names = sum(_OVERHEAD + len(name.encode()) for name in headers)
+    sizes = np.full(messages.num_rows, _OVERHEAD + names, np.int64)
+    for part in messages.columns[1:]:  # all but the topic
+        sizes += _places(part)[1].astype(np.int64)
+    return sizes
 
 
 def _places(column: pa.Array) -> tuple[_Addresses, _Addresses]:
