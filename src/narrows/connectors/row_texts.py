@@ -35,7 +35,7 @@ class RowTexts:
             for piece, is_column in zip(self._pieces, self._columns, strict=True)
         ]
         if not any(self._columns):
-            return pa.array(["".join(pieces)] * rows.num_rows, pa.string()).cast(pa.binary())
+            return pa.repeat(pa.scalar("".join(pieces).encode(), pa.binary()), rows.num_rows)
         return pc.binary_join_element_wise(*pieces, "").cast(pa.binary())
 
     def _text(self, column: pa.Array) -> pa.Array:

@@ -25,61 +25,33 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from ctypes import c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException
 
 from narrows.connectors.kafka.client import librdkafka
-from narrows.connectors.kafka.sink.messages import KEY, TOPIC, VALUE
+from narrows.connectors.kafka.sink.message_arrays import (
+    COPIED,
+    Message,
+    MessageParts,
+    message_array,
+    message_sizes,
+)
+from narrows.connectors.kafka.sink.messages import TOPIC
 from narrows.errors import InternalError
 
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())  # or Python would write to stderr what nobody listens to
 
 ANY_PARTITION: Final = -1
-_COPIED: Final = 0x2
 _PURGE_ALL: Final = 0x3
 _FULL_MILLISECONDS = 50
 """How long to wait when the producer has as many messages as it can hold."""
 _FLUSH_MILLISECONDS = 1_000
-_OVERHEAD = 40
-"""Bytes that a message has besides its parts when it is sent, at most; so has each header."""
-
-
-class _Message(ctypes.Structure):
-    """`rd_kafka_message_t`, as it is laid out in version 2 of the library."""
-
-    _fields_ = (
-        ("error", c_int),
-        ("topic", c_void_p),
-        ("partition", c_int32),
-        ("payload", c_void_p),
-        ("length", c_size_t),
-        ("key", c_void_p),
-        ("key_length", c_size_t),
-        ("offset", c_int64),
-        ("private", c_void_p),
-    )
-
-
-_MESSAGE = np.dtype(_Message)
-_PART = np.dtype(
-    {
-        "names": ["type", "first", "second", "third"],
-        "formats": ["i4", "u8", "u8", "u8"],
-        "offsets": [0, 8, 16, 24],
-        "itemsize": 72,
-    }
-)
-"""`rd_kafka_vu_t`: one of the parts of a message that is handed over by itself."""
-_HANDLE, _PARTITION, _VALUE, _KEY, _PRIVATE, _FLAGS, _HEADER = 2, 3, 4, 5, 6, 7, 9
-
-_Addresses = npt.NDArray[np.uint64]
+_TRANSACTION_MILLISECONDS = 5_000
 
 
 class Refused(NamedTuple):
@@ -99,6 +71,8 @@ class Producer:
         Raises a KafkaException for what the library does not take."""
         self._window = window
         self._on_their_way = 0
+        self._in_transaction = False
+        self._waited_in_vain = False
         self._library = library = librdkafka.load()
         self._noted: deque[tuple[int, Refused]] = deque()
         """What was reported and not told yet, with the number of who is to be told."""
@@ -159,14 +133,14 @@ class Producer:
         self, messages: pa.RecordBatch, headers: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         """As many messages at a time as may be on their way; waits until they may."""
-        ends = np.cumsum(_sizes(messages, headers))
+        ends = np.cumsum(message_sizes(messages, headers))
         start = 0
         while start < messages.num_rows:
             before = int(ends[start - 1]) if start else 0
             room = self._window - self._on_their_way
             end = int(np.searchsorted(ends, before + room, side="right"))
-            if end == start and self._on_their_way:
-                self._await_all()
+            if end <= start and self._on_their_way:
+                self._await_window()
                 continue
             end = max(end, start + 1)  # a message may be larger than the window
             self._on_their_way += int(ends[end - 1]) - before
@@ -174,13 +148,10 @@ class Producer:
             start = end
 
     def _send_all(self, topic: int, messages: pa.RecordBatch, sender: int, partition: int) -> None:
-        array = np.zeros(messages.num_rows, _MESSAGE)
-        array["payload"], array["length"] = _places(messages.column(VALUE))
-        array["key"], array["key_length"] = _places(messages.column(KEY))
-        array["private"] = sender
+        array = message_array(messages, sender)
         while len(array):
             given = array.ctypes.data, len(array)
-            taken = self._library.produce_batch(topic, partition, _COPIED, *given)
+            taken = self._library.produce_batch(topic, partition, COPIED, *given)
             if taken == len(array):
                 return
             # Where there is no room for one message there is none for those behind it.
@@ -197,21 +168,9 @@ class Producer:
         sender: int,
         partition: int,
     ) -> None:
-        parts = np.zeros((messages.num_rows, 6 + len(headers)), _PART)
-        parts["type"][:, :6] = _HANDLE, _PARTITION, _FLAGS, _PRIVATE, _VALUE, _KEY
-        parts["type"][:, 6:] = _HEADER
-        parts["first"][:, :4] = topic, partition & 0xFFFF_FFFF, _COPIED, sender
-        for column, name in ((4, VALUE), (5, KEY)):
-            places = _places(messages.column(name))
-            parts["first"][:, column], parts["second"][:, column] = places
-        texts = [ctypes.create_string_buffer(name.encode()) for name in headers]
-        for number, text in enumerate(texts):
-            parts["first"][:, 6 + number] = ctypes.addressof(text)
-            places = _places(messages.column(f"h{number}"))
-            parts["second"][:, 6 + number], parts["third"][:, 6 + number] = places
-        start, count = parts.ctypes.data, parts.shape[1]
-        for place in range(start, start + parts.nbytes, count * _PART.itemsize):
-            while (error := self._library.produceva(self._handle, place, count)) is not None:
+        parts = MessageParts(messages, headers, topic, partition, sender)
+        for place in parts.addresses():
+            while (error := self._library.produceva(self._handle, place, parts.count)) is not None:
                 self._wait_for_room(self._taken(error))
 
     def _wait_for_room(self, error: KafkaError) -> None:
@@ -227,6 +186,16 @@ class Producer:
         """Ends when every message is acknowledged, or refused."""
         self._await_all()
         self._senders.clear()
+
+    def _await_window(self) -> None:
+        """Waits until there is room for more. The messages of a transaction that has failed stay
+        where they are until it is aborted: then one waits once, and the commit says why."""
+        if not self._in_transaction:
+            self._await_all()
+        elif not self._waited_in_vain:
+            self._waited_in_vain = self._library.flush(self._handle, _TRANSACTION_MILLISECONDS) != 0
+        self._on_their_way = 0
+        self._tell()
 
     def _await_all(self) -> None:
         while self._library.flush(self._handle, _FLUSH_MILLISECONDS) != 0:
@@ -264,6 +233,7 @@ class Producer:
         self._check(self._library.init_transactions(self._handle, round(seconds * 1000)))
 
     def begin_transaction(self) -> None:
+        self._in_transaction, self._waited_in_vain = True, False
         self._check(self._library.begin_transaction(self._handle))
 
     def commit_transaction(self, seconds: float) -> None:
@@ -291,37 +261,11 @@ class Producer:
             library.error_destroy(error)
 
 
-def _sizes(messages: pa.RecordBatch, headers: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Bytes of each message when it is sent, at most."""
-    names = sum(_OVERHEAD + len(name.encode()) for name in headers)
-    sizes = np.full(messages.num_rows, _OVERHEAD + names, np.int64)
-    for part in messages.columns[1:]:  # all but the topic
-        sizes += _places(part)[1].astype(np.int64)
-    return sizes
-
-
-def _places(column: pa.Array) -> tuple[_Addresses, _Addresses]:
-    """Where each value stands, and how long it is; nowhere, if it is NULL."""
-    count = len(column)
-    if column.null_count == count:
-        return np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-    _, offsets, data = column.buffers()
-    # A text that is empty stands somewhere, too: what stands nowhere is NULL.
-    begin = (data and data.address) or offsets.address
-    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + count + 1]
-    places = ends.astype(np.uint64)
-    starts, lengths = places[:-1] + np.uint64(begin), np.diff(places)
-    if column.null_count:
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        starts, lengths = np.where(there, starts, 0), np.where(there, lengths, 0)
-    return starts, lengths
-
-
 def _noting(library: librdkafka.Library, noted: deque[tuple[int, Refused]]) -> Any:
     """What the library calls for a message; it must not keep the producer alive."""
 
     def note(client: int, address: int, opaque: None) -> None:
-        found = _Message.from_address(address)
+        found = Message.from_address(address)
         if found.error:
             topic = library.topic_name(found.topic).decode("utf-8", "replace")
             payload = ctypes.string_at(found.payload, found.length) if found.payload else b""
