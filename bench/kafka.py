@@ -4,8 +4,12 @@
 
 A real broker has a topic of small documents (200 bytes, of which 2 of 8 fields are wanted) and one
 of large ones (1.6 kB, 3 leaves). Figures are rows per second of CPU time of everything but the
-broker: the driver, the JVM, the Python workers. Starting a pipeline or a query, a second or so of
-CPU time on either side, is in them: few messages show little else.
+broker: the driver, the JVM, the Python workers.
+
+Starting a pipeline or a query costs a second or so of CPU time on either side, however much there
+is to read. So each side reads all messages and an eighth of them, and what is compared is what the
+others cost: what a million rows more would. What remains, the cost of a start, is printed apart.
+Few messages show nothing but noise.
 
 Spark's side reads the same payloads from Parquet files, as binary rows, and writes text files where
 ours writes a topic: when this was written, its Kafka connector for this Spark could not be had, and
@@ -28,7 +32,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,8 +51,12 @@ from narrows.schema import Struct
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from kafka_broker import Broker
 
-LARGE_SHARE = 8
+LARGE_SHARE = 4
 """There are so many times fewer large documents than small ones."""
+PART = 8
+"""The smaller topic has so many times fewer messages."""
+TICK = 0.01
+"""Seconds of CPU time that can be told from none."""
 PARTITIONS = 4
 DIFFERENT = 1000
 """Documents that differ; they are repeated."""
@@ -92,6 +100,27 @@ SHAPES = (
 )
 
 
+class Filled(NamedTuple):
+    """The same payloads twice."""
+
+    topic: str
+    files: Path
+    rows: int
+
+
+class Steady(NamedTuple):
+    """What rows cost once it runs, and what it costs before: seconds of CPU time."""
+
+    million: float
+    start: float
+
+
+def steady(part: Filled, whole: Filled, run: Callable[[Filled], Cost]) -> Steady:
+    few, all_of_them = run(part).cpu, run(whole).cpu
+    each = max(all_of_them - few, TICK) / (whole.rows - part.rows)
+    return Steady(each * 1e6, few - each * part.rows)
+
+
 class Bench:
     def __init__(self, session: narrows.Session, broker: Broker, folder: Path) -> None:
         self._session = session
@@ -104,37 +133,40 @@ class Bench:
     # --- both sides -------------------------------------------------------------------------------
 
     def against_spark(self, shape: Shape, messages: int, repeats: int) -> Iterator[report.Row]:
-        count = messages // shape.share
-        topic, files = self._fill(shape, count)
-        print(f"{shape.name}: {count:,} messages", flush=True)
-        sides: dict[str, Callable[[], Cost]] = {
-            "noop": lambda: self._query(shape, topic),
-            "their noop": lambda: self._their_query(shape, files),
-            "topic": lambda: self._to_topic(shape, topic),
-            "exactly once": lambda: self._to_topic(shape, topic, "exactly_once = true"),
-            "their files": lambda: self._their_stream(shape, files),
+        whole, part = self._topics(shape, messages)
+        print(f"{shape.name}: {whole.rows:,} messages", flush=True)
+        sides: dict[str, Callable[[Filled], Cost]] = {
+            "noop": lambda filled: self._query(shape, filled.topic),
+            "their noop": lambda filled: self._their_query(shape, filled.files),
+            "topic": lambda filled: self._to_topic(shape, filled.topic),
+            "exactly once": lambda filled: self._to_topic(
+                shape, filled.topic, "exactly_once = true"
+            ),
+            "their files": lambda filled: self._their_stream(shape, filled.files),
         }
         for run in sides.values():
-            run()  # the JVM compiles what it runs often
+            run(whole)  # the JVM compiles what it runs often
         answers = [self._written(self._out["topic"]), self._written(self._out["exactly once"])]
         theirs = self._their_lines(self._out["their files"])
         assert answers == [theirs, theirs]
-        assert sum(theirs.values()) == count
-        costs: dict[str, list[Cost]] = {name: [] for name in sides}
+        assert sum(theirs.values()) == whole.rows
+        costs: dict[str, list[Steady]] = {name: [] for name in sides}
         for _ in range(repeats):
             for name, run in sides.items():
-                costs[name].append(run())
+                costs[name].append(steady(part, whole, run))
         for name, found in costs.items():
-            cpu = statistics.median(cost.cpu for cost in found)
-            wall = statistics.median(cost.wall for cost in found)
-            print(f"  {name}: {count / cpu:,.0f} rows per CPU second, {wall:.1f} s", flush=True)
+            each = statistics.median(cost.million for cost in found)
+            start = statistics.median(cost.start for cost in found)
+            print(f"  {name}: {1e6 / each:,.0f} rows per CPU second", end=", ")
+            print(f"{start:.2f} CPU s for a start", flush=True)
         for case, mine, other in (
             ("topic to noop", "noop", "their noop"),
             ("topic to topic", "topic", "their files"),
             ("topic to topic, exactly once", "exactly once", "their files"),
         ):
-            both = [[cost.cpu * 1e6 / count for cost in costs[side]] for side in (mine, other)]
-            row = report.compared(f"{shape.name}, {case}", AGAINST, *both, note=f"{count:,} rows")
+            both = [[cost.million for cost in costs[side]] for side in (mine, other)]
+            note = f"{whole.rows:,} rows"
+            row = report.compared(f"{shape.name}, {case}", AGAINST, *both, note=note)
             yield replace(row, unit=UNIT)
 
     def _query(self, shape: Shape, topic: str) -> Cost:
@@ -182,21 +214,28 @@ class Bench:
     def shared(self, messages: int, repeats: int) -> report.Row:
         """Eight on a shared stream, against two that each read the topic."""
         shape = SHAPES[0]
-        count = messages // shape.share
-        topic, _ = self._fill(shape, count)
-        eight: list[float] = []
-        two: list[float] = []
+        whole, part = self._topics(shape, messages)
+        eight: list[Steady] = []
+        two: list[Steady] = []
         for repeat in range(repeats + 1):
-            number = self._declare(shape, topic, "shared = true")
-            together = self._run_all([self._alarms(number, each) for each in range(MANY)])
-            names = [self._alarms(self._declare(shape, topic), each) for each in range(2)]
-            apart = self._run_all(names)
+            together = steady(part, whole, lambda filled: self._together(shape, filled.topic))
+            apart = steady(part, whole, lambda filled: self._apart(shape, filled.topic))
             if repeat:  # the first are slower than any later ones
-                eight.append(together.cpu)
-                two.append(apart.cpu)
+                eight.append(together)
+                two.append(apart)
+        starts = [statistics.median(cost.start for cost in side) for side in (eight, two)]
+        print(f"  a start: {starts[0]:.2f} CPU s for eight, {starts[1]:.2f} for two", flush=True)
         case = f"{MANY} pipelines on a shared topic"
-        row = report.compared(case, "2 of them, not shared", eight, two, note=f"{count:,} rows")
-        return replace(row, unit="CPU s")
+        both = [[cost.million for cost in side] for side in (eight, two)]
+        note = f"{whole.rows:,} rows"
+        return replace(report.compared(case, "2 of them, not shared", *both, note=note), unit=UNIT)
+
+    def _together(self, shape: Shape, topic: str) -> Cost:
+        number = self._declare(shape, topic, "shared = true")
+        return self._run_all([self._alarms(number, each) for each in range(MANY)])
+
+    def _apart(self, shape: Shape, topic: str) -> Cost:
+        return self._run_all([self._alarms(self._declare(shape, topic), each) for each in range(2)])
 
     def _alarms(self, stream: int, number: int) -> str:
         """A pipeline that takes three leaves of the rows that it looks for."""
@@ -210,11 +249,16 @@ class Bench:
 
     # --- topics and files -------------------------------------------------------------------------
 
-    def _fill(self, shape: Shape, count: int) -> tuple[str, Path]:
+    def _topics(self, shape: Shape, messages: int) -> tuple[Filled, Filled]:
+        count = messages // shape.share
+        return self._fill(shape, count), self._fill(shape, count // PART)
+
+    def _fill(self, shape: Shape, count: int) -> Filled:
         """A topic and Parquet files with the same payloads."""
-        topic, files = f"in-{shape.share}", self._folder / f"in-{shape.share}"
+        topic = f"in-{shape.share}-{count}"
+        files = self._folder / topic
         if files.exists():
-            return topic, files
+            return Filled(topic, files, count)
         files.mkdir()
         rnd = random.Random(7)
         texts = [json.dumps(shape.make(rnd), separators=(",", ":")) for _ in range(DIFFERENT)]
@@ -243,7 +287,7 @@ class Bench:
             path = files / f"{part}.parquet"
             pq.write_table(table, path, compression="lz4", use_dictionary=False)
         assert producer.flush(300) == 0
-        return topic, files
+        return Filled(topic, files, count)
 
     def _make_topic(self, name: str) -> str:
         admin = AdminClient({"bootstrap.servers": self._broker.address})

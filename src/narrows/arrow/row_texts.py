@@ -21,7 +21,7 @@ def row_texts(
     """
     constant = text.constant
     if constant is not None:
-        return pa.array([constant] * rows, pa.string()).cast(pa.binary())
+        return pa.repeat(pa.scalar(constant.encode(), pa.binary()), rows)
     if len(text.pieces) == 1:
         whole = column(text.columns[0])
         if pa.types.is_binary(whole.type) or pa.types.is_large_binary(whole.type):

@@ -290,6 +290,18 @@ class TestLoss:
         assert len(reasons) == 2
         assert all("made anew" in reason for reason in reasons)
 
+    def test_a_partition_that_is_not_there(self, folder: Path, topics: Topics) -> None:
+        """The library says nothing about it if it knows the topic: a task that waits asks why."""
+        topic = topics.make()
+        topics.put(topic, documents(0, 1))
+        reading = Reading(Case(folder, topics, topic))
+        extents = {Partition(topic, 0): Extent(0, 2), Partition(topic, 1): Extent(5, 9)}
+        there = TopicsThere(extents, reading.source.available().ids)
+        assert numbers(reading.rows(offsets.whole_entry(there, "earliest", 100))) == [0, 1]
+        (letter,) = reading.letters
+        assert (letter["partition"], letter["offset"], letter["upto"]) == (1, 5, 8)
+        assert "the partition is not there" in letter["reason"]
+
     def test_a_topic_that_is_not_there(self, folder: Path, topics: Topics) -> None:
         reading = Reading(Case(folder, topics, "nowhere"))
         with pytest.raises(SourceUnavailableError, match="no topic `nowhere`"):

@@ -28,6 +28,7 @@ READING: Final = {
 """What reading by offsets needs, whatever else is set."""
 UNLESS_SET: Final = {
     "topic.metadata.refresh.interval.ms": "10000",  # or what is gone is missed after five minutes
+    "fetch.queue.backoff.ms": "20",  # or who reads faster than that waits for a second
 }
 """What differs from the library's own defaults."""
 

@@ -59,9 +59,10 @@ def producer_config(target: SinkTarget) -> Config:
     ours: Config = {
         "compression.type": str(options.get("compression", "lz4")),
         "partitioner": str(options.get("partitioner", "murmur2_random")),
-        # 100 000 messages are too few for small ones, and memory is bounded by bytes anyway.
-        "queue.buffering.max.messages": 1_000_000,
-        "queue.buffering.max.kbytes": 128 << 10,
+        # What is handed over at once goes into one request (`producer.py`), however many messages
+        # that are, and a request should not leave before all of it is there.
+        "batch.num.messages": 100_000,
+        "linger.ms": 20,
     }
     return {**ours, **client_config(options), "enable.idempotence": True}
 

@@ -45,7 +45,7 @@ class _Client:
         if self._producer is None:
             config = producer_config(self._target)
             batch = min(room, int(config.get("batch.size", room)))
-            self._producer, self._room = Producer({**config, "batch.size": batch}), room
+            self._producer, self._room = Producer({**config, "batch.size": batch}, room), room
         return self._producer
 
     def drop(self) -> None:

@@ -98,7 +98,7 @@ class MessageMaker(RowMessages):
 
     def _sizes(self, made: pa.RecordBatch) -> pa.Array:
         names = sum(len(name.encode("utf-8")) for name in self.headers)
-        sizes = pa.array([2 * _OVERHEAD + names] * made.num_rows, pa.int64())
+        sizes = pa.repeat(pa.scalar(2 * _OVERHEAD + names, pa.int64()), made.num_rows)
         for column in made.columns[1:]:
             length = pc.binary_length(column).fill_null(0)
             sizes = pc.add(sizes, length.cast(pa.int64()))

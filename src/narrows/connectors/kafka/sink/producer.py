@@ -5,6 +5,13 @@
 A message costs Python nothing; the library copies it into its queue. Messages with headers are
 handed over one by one, for the call that takes many takes no headers.
 
+**Never more than one request for a partition.** While messages of a partition are on their way, an
+idempotent producer of `librdkafka` sends no others to it. If others are there, its thread does not
+sleep until the broker has answered: it asks again and again, at the cost of a whole core
+(`rd_kafka_toppar_producer_serve` wakes up at once as long as a batch is ready, and then finds that
+it must not send it). So no more is handed over than one request holds (`window`) before all of it
+is acknowledged. Meanwhile whoever sends makes the messages that come next.
+
 What the library reports later - that a message was not delivered - is noted while it is polled, and
 told to whoever sent the message when the library has returned: an exception inside of one of its
 callbacks would be nobody's.
@@ -17,60 +24,34 @@ import logging
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from ctypes import c_int, c_int32, c_int64, c_size_t, c_void_p
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException
 
 from narrows.connectors.kafka.client import librdkafka
-from narrows.connectors.kafka.sink.messages import KEY, TOPIC, VALUE
+from narrows.connectors.kafka.sink.message_arrays import (
+    COPIED,
+    Message,
+    MessageParts,
+    message_array,
+    message_sizes,
+)
+from narrows.connectors.kafka.sink.messages import TOPIC
 from narrows.errors import InternalError
 
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())  # or Python would write to stderr what nobody listens to
 
 ANY_PARTITION: Final = -1
-_COPIED: Final = 0x2
 _PURGE_ALL: Final = 0x3
 _FULL_MILLISECONDS = 50
 """How long to wait when the producer has as many messages as it can hold."""
 _FLUSH_MILLISECONDS = 1_000
-
-
-class _Message(ctypes.Structure):
-    """`rd_kafka_message_t`, as it is laid out in version 2 of the library."""
-
-    _fields_ = (
-        ("error", c_int),
-        ("topic", c_void_p),
-        ("partition", c_int32),
-        ("payload", c_void_p),
-        ("length", c_size_t),
-        ("key", c_void_p),
-        ("key_length", c_size_t),
-        ("offset", c_int64),
-        ("private", c_void_p),
-    )
-
-
-_MESSAGE = np.dtype(_Message)
-_PART = np.dtype(
-    {
-        "names": ["type", "first", "second", "third"],
-        "formats": ["i4", "u8", "u8", "u8"],
-        "offsets": [0, 8, 16, 24],
-        "itemsize": 72,
-    }
-)
-"""`rd_kafka_vu_t`: one of the parts of a message that is handed over by itself."""
-_HANDLE, _PARTITION, _VALUE, _KEY, _PRIVATE, _FLAGS, _HEADER = 2, 3, 4, 5, 6, 7, 9
-
-_Addresses = npt.NDArray[np.uint64]
+_TRANSACTION_MILLISECONDS = 5_000
 
 
 class Refused(NamedTuple):
@@ -85,8 +66,13 @@ OnRefused = Callable[[Refused], None]
 
 
 class Producer:
-    def __init__(self, config: Mapping[str, object]) -> None:
-        """Raises a KafkaException for what the library does not take."""
+    def __init__(self, config: Mapping[str, object], window: int) -> None:
+        """`window` is how many bytes may be on their way at a time: what fits into one request.
+        Raises a KafkaException for what the library does not take."""
+        self._window = window
+        self._on_their_way = 0
+        self._in_transaction = False
+        self._waited_in_vain = False
         self._library = library = librdkafka.load()
         self._noted: deque[tuple[int, Refused]] = deque()
         """What was reported and not told yet, with the number of who is to be told."""
@@ -136,20 +122,36 @@ class Producer:
             some = messages
             if len(names) > 1:
                 some = messages.filter(pc.equal(topics, pa.scalar(name, pa.binary())))
-            if headers:
-                self._send_each(self._topic(name), some, headers, sender, partition)
-            else:
-                self._send_all(self._topic(name), some, sender, partition)
+            for piece in self._in_windows(some, headers):
+                if headers:
+                    self._send_each(self._topic(name), piece, headers, sender, partition)
+                else:
+                    self._send_all(self._topic(name), piece, sender, partition)
         self.poll(0)
 
+    def _in_windows(
+        self, messages: pa.RecordBatch, headers: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """As many messages at a time as may be on their way; waits until they may."""
+        ends = np.cumsum(message_sizes(messages, headers))
+        start = 0
+        while start < messages.num_rows:
+            before = int(ends[start - 1]) if start else 0
+            room = self._window - self._on_their_way
+            end = int(np.searchsorted(ends, before + room, side="right"))
+            if end <= start and self._on_their_way:
+                self._await_window()
+                continue
+            end = max(end, start + 1)  # a message may be larger than the window
+            self._on_their_way += int(ends[end - 1]) - before
+            yield messages.slice(start, end - start)
+            start = end
+
     def _send_all(self, topic: int, messages: pa.RecordBatch, sender: int, partition: int) -> None:
-        array = np.zeros(messages.num_rows, _MESSAGE)
-        array["payload"], array["length"] = _places(messages.column(VALUE))
-        array["key"], array["key_length"] = _places(messages.column(KEY))
-        array["private"] = sender
+        array = message_array(messages, sender)
         while len(array):
             given = array.ctypes.data, len(array)
-            taken = self._library.produce_batch(topic, partition, _COPIED, *given)
+            taken = self._library.produce_batch(topic, partition, COPIED, *given)
             if taken == len(array):
                 return
             # Where there is no room for one message there is none for those behind it.
@@ -166,21 +168,9 @@ class Producer:
         sender: int,
         partition: int,
     ) -> None:
-        parts = np.zeros((messages.num_rows, 6 + len(headers)), _PART)
-        parts["type"][:, :6] = _HANDLE, _PARTITION, _FLAGS, _PRIVATE, _VALUE, _KEY
-        parts["type"][:, 6:] = _HEADER
-        parts["first"][:, :4] = topic, partition & 0xFFFF_FFFF, _COPIED, sender
-        for column, name in ((4, VALUE), (5, KEY)):
-            places = _places(messages.column(name))
-            parts["first"][:, column], parts["second"][:, column] = places
-        texts = [ctypes.create_string_buffer(name.encode()) for name in headers]
-        for number, text in enumerate(texts):
-            parts["first"][:, 6 + number] = ctypes.addressof(text)
-            places = _places(messages.column(f"h{number}"))
-            parts["second"][:, 6 + number], parts["third"][:, 6 + number] = places
-        start, count = parts.ctypes.data, parts.shape[1]
-        for place in range(start, start + parts.nbytes, count * _PART.itemsize):
-            while (error := self._library.produceva(self._handle, place, count)) is not None:
+        parts = MessageParts(messages, headers, topic, partition, sender)
+        for place in parts.addresses():
+            while (error := self._library.produceva(self._handle, place, parts.count)) is not None:
                 self._wait_for_room(self._taken(error))
 
     def _wait_for_room(self, error: KafkaError) -> None:
@@ -194,10 +184,24 @@ class Producer:
 
     def flush(self) -> None:
         """Ends when every message is acknowledged, or refused."""
+        self._await_all()
+        self._senders.clear()
+
+    def _await_window(self) -> None:
+        """Waits until there is room for more. The messages of a transaction that has failed stay
+        where they are until it is aborted: then one waits once, and the commit says why."""
+        if not self._in_transaction:
+            self._await_all()
+        elif not self._waited_in_vain:
+            self._waited_in_vain = self._library.flush(self._handle, _TRANSACTION_MILLISECONDS) != 0
+        self._on_their_way = 0
+        self._tell()
+
+    def _await_all(self) -> None:
         while self._library.flush(self._handle, _FLUSH_MILLISECONDS) != 0:
             self._tell()
+        self._on_their_way = 0
         self._tell()
-        self._senders.clear()
 
     def purge(self) -> None:
         """Nothing that waits is sent any more."""
@@ -229,6 +233,7 @@ class Producer:
         self._check(self._library.init_transactions(self._handle, round(seconds * 1000)))
 
     def begin_transaction(self) -> None:
+        self._in_transaction, self._waited_in_vain = True, False
         self._check(self._library.begin_transaction(self._handle))
 
     def commit_transaction(self, seconds: float) -> None:
@@ -256,28 +261,11 @@ class Producer:
             library.error_destroy(error)
 
 
-def _places(column: pa.Array) -> tuple[_Addresses, _Addresses]:
-    """Where each value stands, and how long it is; nowhere, if it is NULL."""
-    count = len(column)
-    if column.null_count == count:
-        return np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-    _, offsets, data = column.buffers()
-    # A text that is empty stands somewhere, too: what stands nowhere is NULL.
-    begin = (data and data.address) or offsets.address
-    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + count + 1]
-    places = ends.astype(np.uint64)
-    starts, lengths = places[:-1] + np.uint64(begin), np.diff(places)
-    if column.null_count:
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        starts, lengths = np.where(there, starts, 0), np.where(there, lengths, 0)
-    return starts, lengths
-
-
 def _noting(library: librdkafka.Library, noted: deque[tuple[int, Refused]]) -> Any:
     """What the library calls for a message; it must not keep the producer alive."""
 
     def note(client: int, address: int, opaque: None) -> None:
-        found = _Message.from_address(address)
+        found = Message.from_address(address)
         if found.error:
             topic = library.topic_name(found.topic).decode("utf-8", "replace")
             payload = ctypes.string_at(found.payload, found.length) if found.payload else b""

@@ -65,7 +65,7 @@ class KafkaTransactions:
             self._seconds = int(config["transaction.timeout.ms"]) / 1000
             batch = min(batch_bytes, int(config.get("batch.size", batch_bytes)))
             config |= {"transactional.id": self._id, "batch.size": batch}
-            self._producer = Producer(config)
+            self._producer = Producer(config, batch_bytes)
             self._insist(self._producer.init_transactions, _SECONDS)
             self._doing = f"reading the topic `{self._topic}`"
             self.newest = self._read_token()
