@@ -4,8 +4,9 @@
 
 Two streams over one connection: one whose pipeline's readers write, one that is shared and whose
 pipeline computes. Somebody publishes numbered messages with QoS 1 all the time. At the end every
-message that the broker has acknowledged to the publisher must be in both outputs. Some may be
-there twice: a broker sends again what it got no PUBACK for. With `--bare` there is no Spark, only
+message that the broker has acknowledged to the publisher must be in both outputs. In the second
+some may be there twice: a broker sends again what it got no PUBACK for. In the first, whose stream
+has a `dedupe_by`, each must be there once. With `--bare` there is no Spark, only
 what receives and reads (`bare_pipelines.py`): that can be killed ten times as often.
 """
 
@@ -34,7 +35,7 @@ from mosquitto_broker import Mosquitto
 
 SQL = """
 CREATE STREAM s (id BIGINT, more STRING) WITH (connector = 'mqtt', broker = '{broker}',
-  topic = 'in/+/a', max_messages_per_trigger = 4000);
+  topic = 'in/+/a', max_messages_per_trigger = 4000, dedupe_by = 'id');
 CREATE STREAM t (id BIGINT, more STRING) WITH (connector = 'mqtt', broker = '{broker}',
   topic = 'in/#', max_messages_per_trigger = 4000, shared = true);
 CREATE SINK copied WITH (connector = 'file', path = '{folder}/copied');
@@ -43,6 +44,8 @@ CREATE PIPELINE p INTO copied AS SELECT id, more FROM s;
 CREATE PIPELINE q INTO computed AS SELECT id * 10 AS id, split(_topic, '/')[1] AS site FROM t;
 """
 OUTPUTS = {"copied": 1, "computed": 10}
+DEDUPED = ("copied",)
+"""What has a `dedupe_by`: no row may be there twice."""
 DEADLINE = 300.0
 WARM_UP = -1
 _IN_FLIGHT = 500
@@ -203,6 +206,8 @@ class Kill:
             if not missing:
                 twice = sum(count - 1 for count in found.values())
                 print(f"{name}: {rows} rows, none is missing, {twice} came again", flush=True)
+                if twice and name in DEDUPED:
+                    raise WrongRowsError(f"{name}: {twice} rows are there twice")
                 return twice
             self._wait(deadline, f"{name}: {len(missing)} rows are missing, like {missing[:5]}")
             threading.Event().wait(1.0)

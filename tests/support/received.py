@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,11 +23,11 @@ QUICK = LogLimits(sync_interval=0.0)
 class Sender:
     """Sends payloads into a log, and hears what is acknowledged. Tickets are the payloads."""
 
-    def __init__(self, folder: Path, limits: LogLimits = QUICK) -> None:
+    def __init__(self, folder: Path, limits: LogLimits = QUICK, **more: Any) -> None:
         self.folder = folder
         self.acknowledged: list[bytes] = []
         self._changed = threading.Condition()
-        self.log = ReceivedLog(folder, SCHEMA, self._heard, limits)
+        self.log = ReceivedLog(folder, SCHEMA, self._heard, limits, **more)
 
     def _heard(self, tickets: Sequence[bytes]) -> None:
         with self._changed:

@@ -9,7 +9,7 @@ from narrows.errors import Code, did_you_mean, fail
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import Options
 from narrows.plugins.start_at import START_AT
-from narrows.schema import BIGINT, TIMESTAMP, Struct
+from narrows.schema import BIGINT, TIMESTAMP, DataType, Struct, is_scalar
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreateSink, CreateSource, ObjectKind
 
@@ -33,6 +33,9 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
         format=checked.format_name,
         options=values,
     )
+    for spec in checked.connector.source_options or ():
+        if spec.names_columns and spec.name in values:
+            values[spec.name] = _columns(spec.name, statement.options, statement.schema)
     if "eventtime" in values:
         values["eventtime"] = _event_time(statement.options, source.row)
     for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
@@ -63,6 +66,30 @@ def declared_sink(statement: CreateSink) -> Sink:
         format=checked.format_name,
         options=checked.values,
     )
+
+
+def _columns(name: str, options: Options, schema: Struct) -> str:
+    """The columns that an option names, `a, b.c`, by their exact names."""
+    option = options[name]
+    found = []
+    for path in str(option.value).split(","):
+        dtype: DataType = schema
+        names: list[str] = []
+        for step in path.strip().split("."):
+            places = dtype.find(step) if isinstance(dtype, Struct) else []
+            if not isinstance(dtype, Struct) or len(places) != 1:
+                message = f"option `{name}`: column `{path.strip()}` is not in the schema"
+                near = did_you_mean(step, dtype.names) if isinstance(dtype, Struct) else None
+                raise fail(Code.INVALID_OPTION, message, option.value_span, near)
+            field = dtype.fields[places[0]]
+            names.append(field.name)
+            dtype = field.type
+        if not is_scalar(dtype):
+            message = f"option `{name}`: column `{path.strip()}` is {dtype.sql()}"
+            hint = "name what is in it: `a.b`"
+            raise fail(Code.INVALID_OPTION, message, option.value_span, hint)
+        found.append(".".join(names))
+    return ", ".join(found)
 
 
 def _event_time(options: Options, schema: Struct) -> str:

@@ -29,6 +29,7 @@ from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.registry import CONNECTORS
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import Predicate
+from narrows.schema import Struct
 
 if TYPE_CHECKING:  # planning loads the declarations, and must not load Arrow
     import pyarrow as pa
@@ -56,6 +57,8 @@ class SourceDeclaration:
     reader: str | None = None
     """Who takes entries of it: another name for each, and the same after a restart. None for
     queries, which take none."""
+    schema: Struct | None = None
+    """The columns of its payloads; None where nobody has asked for them."""
     folder: str | None = None
     """Where sources of its connector may keep what they must not lose: a folder of the state
     folder, for all of them. None where nothing can be kept."""

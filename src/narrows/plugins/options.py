@@ -48,6 +48,9 @@ class OptionSpec:
     """Is it a place in the file system? Then a service may refuse it."""
     secret: bool = False
     """Must nobody see it? Options called `password`, `token` and so on are secret anyway."""
+    names_columns: bool = False
+    """Does a source's option name columns of its payloads, `a, b.c`? Then there must be such, with
+    values that are not nested."""
     columns_in: ColumnsIn | None = None
     """Which columns of the row a sink's option names; see `row_text.py`."""
     refuses: Callable[[str, OptionValue], str | None] = lambda option, value: None

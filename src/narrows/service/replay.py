@@ -59,7 +59,9 @@ def replay(state: StateFolder, stream: Source, letters: Sequence[Letter]) -> Rep
 def declaration_of(state: StateFolder, stream: Source) -> SourceDeclaration:
     """A stream as its connector knows it, for those who bring payloads."""
     folder = str(state.received(stream.connector).absolute())
-    return SourceDeclaration(stream.name, stream.format, stream.options, folder=folder)
+    return SourceDeclaration(
+        stream.name, stream.format, stream.options, schema=stream.schema, folder=folder
+    )
 
 
 def problem_with(stream: Source, payload: bytes) -> str | None:

@@ -69,6 +69,7 @@ class ReadSpec:
             self.pipeline,
             # What the log of entries is called in the state folder, wherever that is.
             None if self.entry_log is None else "/".join(Path(self.entry_log).parts[-3:]),
+            self.projection.schema,
             self.folder,
         )
 

@@ -33,9 +33,14 @@ class Stream:
         texts = [f"{k} = {v}" if isinstance(v, int) else f"{k} = '{v}'" for k, v in given.items()]
         catalog = Catalog()
         catalog.execute(f"CREATE STREAM {name} (n INT) WITH ({', '.join(texts)})")
-        options = catalog.find_source(Name(name, None)).options
+        found = catalog.find_source(Name(name, None))
         declared = SourceDeclaration(
-            name, "json", options, reader=f"entries/p/{name}", folder=str(state)
+            name,
+            "json",
+            found.options,
+            reader=f"entries/p/{name}",
+            schema=found.schema,
+            folder=str(state),
         )
         self.log = state / log_name(declared)
         self.source = find_connector("mqtt").source(declared)
@@ -162,6 +167,25 @@ def test_what_comes_for_a_stream_that_is_not_started_yet_is_kept(
             publisher.put(f"{topic}/1", [b"for one"])
             one.await_payloads(b"for one")
     assert two.payloads == [b"for two"]
+
+
+def test_messages_with_the_same_id_are_taken_once(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    """Also those that come before the pipeline has been started again."""
+    topic = new_topic()
+    other = Stream(tmp_path, mosquitto.address, f"{topic}/other", "other")
+    with Publisher(mosquitto.port) as publisher:
+        for number in range(2):
+            stream = Stream(tmp_path, mosquitto.address, f"{topic}/ids", dedupe_by="n")
+            with stream.running(), other.running():
+                stream.await_connected()
+                publisher.put(
+                    f"{topic}/ids", [b'{"n": 1}', b'{"n": 1}', b'{"n": %d}' % (7 + number)]
+                )
+                stream.await_payloads(b'{"n": %d}' % (7 + number))
+        with other.running():
+            publisher.put(f"{topic}/ids", [b'{"n": 7}', b'{"n": 1}', b'{"n": 9}'])
+            stream.await_payloads(b'{"n": 9}')
+    assert stream.payloads == [b'{"n": 1}', b'{"n": 7}', b'{"n": 8}', b'{"n": 9}']
 
 
 def test_a_session_that_somebody_takes_over(tmp_path: Path, mosquitto: Mosquitto) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from narrows.connectors.base import find_connector
 from narrows.connectors.received.consumers import Consumers
+from narrows.service.replay import declaration_of
+from narrows.sql.scope import Name
 from support.received import payloads_in
 from support.service import Answer, Asking, served
 
@@ -171,6 +174,27 @@ def test_the_token_guards_it(tmp_path: Path) -> None:
         api.post("/statements", {"sql": DECLARED}, authorization="Bearer let me in")
         assert push(api, b"{}").status == 401
         assert push(api, b"{}", authorization="Bearer let me in").status == 200
+
+
+def test_payloads_with_the_same_id_are_taken_once(api: Asking) -> None:
+    """Whatever requests they come in; but what is put back is put back."""
+    api.sql(
+        DECLARED.split(";")[0]
+        .replace("CREATE STREAM s", "CREATE STREAM ids")
+        .replace("WITH (", "WITH (dedupe_by = 'a', ")
+    )
+    lines = b'{"a": 1}\n{"a": 2}\n{"a": 1}\n{}\n{}'
+    for key in ("one", "two"):
+        answer = push(api, lines, "ids", content_type=NDJSON, idempotency_key=key)
+        assert answer.json() == {"payloads": 5, "repeated": False}
+    assert push(api, lines, "ids", content_type=NDJSON, idempotency_key="two").json()["repeated"]
+    assert payloads(api, "ids") == [b'{"a": 1}', b'{"a": 2}', b"{}", b"{}", b"{}", b"{}"]
+    stream = api.service.catalog.find_source(Name("ids", None))
+    put_back = find_connector("http").put_back
+    assert put_back is not None
+    for _ in range(2):
+        put_back(declaration_of(api.service.state, stream), "letter", b'{"a": 1}')
+    assert payloads(api, "ids")[6:] == [b'{"a": 1}']
 
 
 def test_dead_letters_are_put_back_once(api: Asking) -> None:

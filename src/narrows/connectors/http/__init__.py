@@ -1,4 +1,4 @@
-"""HTTP: payloads that are pushed to a stream.
+"""HTTP: payloads that are pushed to a stream, and rows that are posted to somebody.
 
 A stream is a log (`connectors/received`) that the service fills: `POST /streams/NAME/payloads` is
 answered when the payloads are on the disk.
@@ -7,6 +7,7 @@ options.py   what statements say
 bodies.py    the payloads in the body of a request
 inbox.py     what is pushed, on its way into the log; idempotency keys
 source.py    the log as a stream
+sink.py      worker: rows as requests; sink_client.py: sent, and tried again
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.http.options import SOURCE_OPTIONS
+from narrows.connectors.http.sink_options import SINK_OPTIONS, make_sink
 from narrows.connectors.inbox import Inbox
 from narrows.errors import Code, fail
 from narrows.schema import STRING, TIMESTAMP, Array, Field, Struct
@@ -62,9 +64,11 @@ CONNECTOR = Connector(
     name="http",
     delivers="messages",
     source_options=SOURCE_OPTIONS,
+    sink_options=SINK_OPTIONS,
     metadata={"_received_at": TIMESTAMP, "_headers": Array(_HEADER)},
     source=_source,
     reader=_reader,
+    sink=make_sink,
     inbox=_inbox,
     put_back=_put_back,
 )

@@ -23,7 +23,8 @@ from narrows.arrow.types import arrow_type
 from narrows.connectors.base import SourceDeclaration
 from narrows.connectors.http.bodies import payloads_of
 from narrows.connectors.inbox import Delivery, NotTakenError, Taken
-from narrows.connectors.received.keys import key_of
+from narrows.connectors.received.dedupe import Dedupe
+from narrows.connectors.received.keys import ID, PUT_BACK, REQUEST, key_of
 from narrows.connectors.received.log import NoRoom, ReceivedLog
 from narrows.connectors.received.options import log_limits
 from narrows.connectors.received.segments import PAYLOAD
@@ -45,7 +46,6 @@ METADATA = {
 }
 KEY_HEADER = "idempotency-key"
 _LONGEST_KEY = 255
-_REQUEST, _PUT_BACK = b"request", b"put back"
 _NOT_KEPT = ("cookie", "host", "connection", "content-length", "content-encoding", "expect", "te")
 """Headers that are about the way and not about the payloads. Secrets are not kept either."""
 _TRY_AGAIN = 1
@@ -75,12 +75,18 @@ class HttpInbox:
         """Never taken by a thread that has the log's lock."""
         self._waiting: dict[bytes, _Request] = {}
         self._folder = log_folder(declared)
+        requests = int(str(options["remember_requests"]))
+        dedupe = Dedupe.of(declared)
+        remembers = {REQUEST: requests, PUT_BACK: requests}
+        if dedupe is not None:
+            remembers[ID] = dedupe.last
         self._log = ReceivedLog(
             self._folder,
             SCHEMA,
             self._acknowledge,
             log_limits(options),
-            remembers=int(str(options["remember_requests"])),
+            remembers=remembers,
+            identify=None if dedupe is None else dedupe.ids(),
             refuse=self._refuse,
         )
 
@@ -94,12 +100,12 @@ class HttpInbox:
         if given is not None and not 0 < len(given) <= _LONGEST_KEY:
             message = f"an idempotency key has 1 to {_LONGEST_KEY} characters"
             raise NotTakenError(Code.INVALID_REQUEST, message)
-        key = None if given is None else key_of(_REQUEST, given.encode("utf-8", "replace"))
+        key = None if given is None else key_of(REQUEST, given.encode("utf-8", "replace"))
         return self._take(payloads, _kept(delivery.headers), key)
 
     def put_back(self, name: str, payload: bytes) -> None:
-        """Takes a payload once under a name."""
-        self._take([payload], [], key_of(_PUT_BACK, name.encode())).result()
+        """Takes a payload once under a name, whatever else is there."""
+        self._take([payload], [], key_of(PUT_BACK, name.encode()), are_new=True).result()
 
     def close(self) -> None:
         """Ends when nobody else has it open."""
@@ -110,7 +116,12 @@ class HttpInbox:
                 self._log.close()
 
     def _take(
-        self, payloads: Sequence[bytes], headers: list[dict[str, str]], key: bytes | None
+        self,
+        payloads: Sequence[bytes],
+        headers: list[dict[str, str]],
+        key: bytes | None,
+        *,
+        are_new: bool = False,
     ) -> Future[Taken]:
         request = _Request(len(payloads), key)
         now = time.time_ns() // 1_000
@@ -126,7 +137,7 @@ class HttpInbox:
             if not rows:
                 request.done.set_result(Taken(0))
                 return request.done
-            if not self._log.append_together(rows, request, key):
+            if not self._log.append_together(rows, request, key, are_new=are_new):
                 raise _refused(NoRoom("more is being sent than can be written", is_full=True))
             if key is not None:
                 self._waiting[key] = request

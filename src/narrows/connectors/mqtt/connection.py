@@ -24,6 +24,7 @@ from typing import Any, cast
 from narrows.connectors.mqtt.broker import Broker, client_id_of, require_library
 from narrows.connectors.mqtt.messages import SCHEMA, row_of
 from narrows.connectors.mqtt.subscriptions import KeptSubscriptions, Subscription
+from narrows.connectors.received.keys import ID
 from narrows.connectors.received.log import ReceivedLog
 from narrows.errors import Code, fail
 from narrows.plugins.options import parse_duration
@@ -66,9 +67,10 @@ def _client_for(folder: Path, client_id: str, subscription: Subscription) -> str
     if chosen is None:
         message = f"more than {_CLIENTS} streams of one broker have topics in common"
         raise fail(Code.NOT_SUPPORTED, message, None, "make one of them a shared stream")
-    if not had:  # before the next one asks
-        known = KeptSubscriptions(folder, chosen)
-        known.write({**known.read(), subscription.log: subscription})
+    known = KeptSubscriptions(folder, chosen)
+    found = known.read()
+    if found.get(subscription.log) != subscription:  # before the next one asks
+        known.write({**found, subscription.log: subscription})
     return chosen
 
 
@@ -196,7 +198,15 @@ class Connection:
 
     def _open(self, subscription: Subscription) -> _Stream:
         path = self._folder / subscription.log
-        log = ReceivedLog(path, SCHEMA, self._acknowledge, subscription.limits)
+        dedupe = subscription.dedupe
+        log = ReceivedLog(
+            path,
+            SCHEMA,
+            self._acknowledge,
+            subscription.limits,
+            remembers=None if dedupe is None else {ID: dedupe.last},
+            identify=None if dedupe is None else dedupe.ids(),
+        )
         stream = _Stream(subscription, log)
         with self._lock:
             self._streams[subscription.log] = stream

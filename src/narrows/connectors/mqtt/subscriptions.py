@@ -16,6 +16,7 @@ from typing import Any
 from narrows.connectors.base import SourceDeclaration
 from narrows.connectors.mqtt.options import overlap, topic_filter
 from narrows.connectors.received.consumers import Consumers
+from narrows.connectors.received.dedupe import Dedupe
 from narrows.connectors.received.log import LogLimits
 from narrows.files.names import file_name
 from narrows.files.small import read_small, write_small
@@ -35,6 +36,7 @@ class Subscription:
     qos: int
     sync_interval: float
     max_log_bytes: int
+    dedupe: Dedupe | None = None
 
     @staticmethod
     def of(declared: SourceDeclaration) -> Subscription:
@@ -46,6 +48,7 @@ class Subscription:
             min(1, int(str(options["qos"]))),
             (parse_duration(str(options["sync_interval"])) or 0) / 1_000,
             int(str(options["max_log_bytes"])),
+            Dedupe.of(declared),
         )
 
     @property
@@ -74,7 +77,10 @@ class KeptSubscriptions:
     def read(self) -> dict[str, Subscription]:
         """By the names of their logs."""
         found: Mapping[str, Any] = read_small(self._path, _MAGIC, _WHAT, _HINT) or {}
-        return {name: Subscription(**given) for name, given in found.items()}
+        return {
+            name: Subscription(**{**given, "dedupe": Dedupe.from_json(given.get("dedupe"))})
+            for name, given in found.items()
+        }
 
     def takes(self, subscription: Subscription) -> bool:
         """Can one client have this subscription besides those that it has? A broker may send what

@@ -6,15 +6,15 @@
 
 A key stands in the log beside its payload, so both are on the disk or neither is. Segments go when
 everybody has read them; so, before a new one begins, the keys of all before it are written to a
-file of their own. It holds so many keys, and what is older is forgotten: that is how far back
-somebody is known.
+file of their own. It holds so many keys of each kind, and what is older is forgotten: that is how
+far back somebody is known.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,8 @@ from narrows.files.small import read_small, write_small
 
 KEYS: Final = "keys"
 """The column of a log that has them: one or two for a payload, one behind the other."""
+REQUEST, PUT_BACK, ID = 1, 2, 3
+"""Kinds of keys: of requests, of dead letters that are put back, of payloads."""
 _SIZE = 16
 _FILE = "keys.json"
 _MAGIC = "narrows-received-keys-1"
@@ -29,34 +31,33 @@ _WHAT = "the file with the keys of what was received lately"
 _HINT = "restore it from a backup; or remove it: what is sent again is then taken again"
 
 
-def key_of(kind: bytes, text: bytes) -> bytes:
+def key_of(kind: int, text: bytes) -> bytes:
     """A key, of one length whatever a stranger has sent. Kinds have nothing in common."""
-    return hashlib.blake2b(text, digest_size=_SIZE, person=kind).digest()
+    return bytes([kind]) + hashlib.blake2b(text, digest_size=_SIZE - 1).digest()
 
 
 class RecentKeys:
-    def __init__(self, folder: Path, most: int) -> None:
+    def __init__(self, folder: Path, most: Mapping[int, int]) -> None:
+        """`most` has how many keys of each kind are known; of a kind that is not there, none."""
         self._path = folder / _FILE
         self._most = most
-        self._order: deque[bytes] = deque()
+        self._order: dict[int, deque[bytes]] = {kind: deque() for kind in most}
         self._known: set[bytes] = set()
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._known
-
-    def __len__(self) -> int:
-        return len(self._order)
 
     def add(self, joined: Iterable[bytes]) -> None:
         """Takes the keys of payloads; those of one stand one behind the other."""
         for keys in joined:
             for at in range(0, len(keys), _SIZE):
                 key = keys[at : at + _SIZE]
-                if key not in self._known:
+                order = self._order.get(key[0])
+                if order is not None and key not in self._known:
                     self._known.add(key)
-                    self._order.append(key)
-        while len(self._order) > self._most:
-            self._known.remove(self._order.popleft())
+                    order.append(key)
+                    if len(order) > self._most[key[0]]:
+                        self._known.remove(order.popleft())
 
     def load(self) -> int:
         """Takes what was saved, and answers the number of the first payload that is not in it."""
@@ -68,4 +69,5 @@ class RecentKeys:
 
     def save(self, upto: int) -> None:
         """Keeps the keys of all payloads before this number."""
-        write_small(self._path, _MAGIC, {"upto": upto, "keys": b"".join(self._order).hex()})
+        keys = b"".join(key for order in self._order.values() for key in order)
+        write_small(self._path, _MAGIC, {"upto": upto, "keys": keys.hex()})

@@ -25,7 +25,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -79,6 +79,8 @@ class _Item(NamedTuple):
     row: Row
     ticket: Ticket
     key: bytes | None = None
+    is_new: bool = False
+    """Is it to be written although there is another with its id?"""
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,12 @@ class ReceivedLog:
         acknowledge: Callable[[Sequence[Ticket]], None],
         limits: LogLimits | None = None,
         *,
-        remembers: int = 0,
+        remembers: Mapping[int, int] | None = None,
         identify: Identify | None = None,
         refuse: Callable[[Sequence[Ticket], NoRoom], None] | None = None,
     ) -> None:
-        """The first column of the schema is the payload, binary. `remembers` is how many keys."""
+        """The first column of the schema is the payload, binary. `remembers` is how many keys
+        of each kind, `identify` what finds those of payloads."""
         self._folder = folder
         self._keys = RecentKeys(folder, remembers) if remembers else None
         self._schema = schema.append(pa.field(KEYS, pa.binary())) if remembers else schema
@@ -149,14 +152,16 @@ class ReceivedLog:
             if len(self._waiting) == 1 or self._waiting_bytes > _GROUP_BYTES:
                 self._changed.notify_all()
 
-    def append_together(self, rows: Sequence[Row], ticket: Ticket, key: bytes | None) -> bool:
+    def append_together(
+        self, rows: Sequence[Row], ticket: Ticket, key: bytes | None, *, are_new: bool = False
+    ) -> bool:
         """Takes payloads that are written together, or not at all, and are acknowledged by one
         ticket; false if too much waits already, or the log is closed. The key is that of all."""
         with self._changed:
             if self._waiting_bytes > _WAITING_BYTES or self._closing:
                 return False
-            self._waiting.append(_Item(rows[0], ticket, key))
-            self._waiting += [_Item(row, ticket) for row in rows[1:]]
+            self._waiting.append(_Item(rows[0], ticket, key, are_new))
+            self._waiting += [_Item(row, ticket, None, are_new) for row in rows[1:]]
             self._waiting_bytes += sum(len(row[0]) for row in rows)
             self._changed.notify_all()
             return True
@@ -404,7 +409,7 @@ class ReceivedLog:
             if item.ticket is not owner:
                 owner, key = item.ticket, item.key
             if found is not None:
-                if found in seen or found in self._keys:
+                if not item.is_new and (found in seen or found in self._keys):
                     continue
                 seen.add(found)
             mine = (key or b"") + (found or b"")

@@ -26,6 +26,19 @@ LOG_OPTIONS: Final = (
         least=1,
     ),
     OptionSpec(
+        "dedupe_by",
+        "columns that tell messages apart, `'id'` or `'vehicle, header.id'`: of those with the same"
+        " values only the first is taken",
+        names_columns=True,
+    ),
+    OptionSpec(
+        "dedupe_last",
+        "how many messages back `dedupe_by` knows",
+        type=int,
+        default=100_000,
+        least=1,
+    ),
+    OptionSpec(
         START_AT,
         "where a pipeline begins that reads it for the first time: with what is kept, or with what"
         " comes",
