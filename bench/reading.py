@@ -25,6 +25,8 @@ FULL, PRUNED, READER = (
     "from_json, schema pruned by hand",
     "Spark's JSON reader, full schema",
 )
+NOT_IN_READER = "Narrows, aggregated by Spark"
+RULE = "narrows.rule.partial_aggregation_into_reader"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Case:
     sql: str
     """Of the stream `s`; and the same for Spark: what to select from the parsed row."""
     spark: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    """What Spark groups by; then it selects aggregates."""
     pruned: str | None = None
     against: tuple[str, ...] = (FULL, READER)
     share: float = 1.0
@@ -83,6 +87,44 @@ CASES = (
         ("id", "kind"),
         share=0.4,
     ),
+    Case(
+        "sums of 1 000 groups of 43-column documents",
+        "wide",
+        WIDE,
+        "SELECT b->c, count(*) AS n, sum(c3) AS s, round(avg(c2), 6) AS a FROM s GROUP BY b->c",
+        ("count(*) AS n", "sum(c3) AS s", "round(avg(c2), 6) AS a"),
+        keys=("b.c",),
+        against=(FULL, READER, NOT_IN_READER),
+    ),
+    Case(
+        "sums of groups of one 43-column document each",
+        "wide",
+        WIDE,
+        "SELECT c0, count(*) AS n, sum(c3) AS s, round(avg(c2), 6) AS a FROM s GROUP BY c0",
+        ("count(*) AS n", "sum(c3) AS s", "round(avg(c2), 6) AS a"),
+        keys=("c0",),
+        against=(FULL, READER, NOT_IN_READER),
+    ),
+    Case(
+        "sums of 3 groups of 200-byte documents",
+        "small",
+        wide_data.SMALL,
+        "SELECT kind, count(*) AS n, sum(n) AS s, round(avg(score), 6) AS a FROM s GROUP BY kind",
+        ("count(*) AS n", "sum(n) AS s", "round(avg(score), 6) AS a"),
+        keys=("kind",),
+        against=(FULL, READER, NOT_IN_READER),
+        share=0.4,
+    ),
+    Case(
+        "sums of groups of one 200-byte document each",
+        "small",
+        wide_data.SMALL,
+        "SELECT id, count(*) AS n, sum(n) AS s, round(avg(score), 6) AS a FROM s GROUP BY id",
+        ("count(*) AS n", "sum(n) AS s", "round(avg(score), 6) AS a"),
+        keys=("id",),
+        against=(FULL, READER, NOT_IN_READER),
+        share=0.4,
+    ),
 )
 
 
@@ -109,7 +151,7 @@ def measured(
         f"CREATE OR REPLACE STREAM s ({case.schema}) WITH (connector = 'file', path = '{data}')"
     )
     sides: dict[str, Callable[[], DataFrame]] = {"narrows": lambda: session.query(case.sql)}
-    sides |= {name: _spark(session, case, name, data) for name in case.against}
+    sides |= {name: _other(session, case, name, data) for name in case.against}
     answers = {name: _answer(make()) for name, make in sides.items()}
     assert len(set(answers.values())) == 1, answers
     runs = {name: _run(make) for name, make in sides.items()}
@@ -121,18 +163,29 @@ def measured(
         yield report.compared(case.name, name, ours, theirs, note=f"{size / 1e9:.2f} GB")
 
 
-def _spark(session: narrows.Session, case: Case, name: str, data: Path) -> Callable[[], DataFrame]:
+def _other(session: narrows.Session, case: Case, name: str, data: Path) -> Callable[[], DataFrame]:
     spark = session.spark
-    if name == READER:
-        return lambda: spark.read.schema(case.schema).json(str(data)).selectExpr(*case.spark)
     schema = case.pruned if name == PRUNED and case.pruned else case.schema
 
-    def from_json() -> DataFrame:
+    def parsed() -> DataFrame:
+        if name == READER:
+            return spark.read.schema(case.schema).json(str(data))
         lines = spark.read.text(str(data))
-        parsed = lines.select(F.from_json("value", schema).alias("row")).select("row.*")
-        return parsed.selectExpr(*case.spark)
+        return lines.select(F.from_json("value", schema).alias("row")).select("row.*")
 
-    return from_json
+    def by_spark() -> DataFrame:
+        if not case.keys:
+            return parsed().selectExpr(*case.spark)
+        return parsed().groupBy(*map(F.expr, case.keys)).agg(*map(F.expr, case.spark))
+
+    def not_in_reader() -> DataFrame:
+        session.execute(f"SET {RULE} = off")
+        try:
+            return session.query(case.sql)
+        finally:
+            session.execute(f"SET {RULE} = on")
+
+    return not_in_reader if name == NOT_IN_READER else by_spark
 
 
 def _run(make: Callable[[], DataFrame]) -> Callable[[], None]:

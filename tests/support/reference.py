@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, Fields, Items, Keys
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import (
     Call,
     Cast,
@@ -41,9 +43,10 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.relational_nodes import Keep, OneRow, Subquery, Union
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalReader
-from narrows.schema import STRING
+from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
+from narrows.schema import DOUBLE, STRING
 from narrows.sql.binding import SubqueryKind
+from narrows.sql.scope import Relation
 
 Value = Any
 """None, bool, int, float, str, list or dict."""
@@ -185,8 +188,8 @@ def evaluate(expr: Expr, row: Row) -> Value:
             values, place = evaluate(base, row), evaluate(index, row)
             return _get(values, place) if isinstance(values, dict) else _at(values, place)
         case Cast(operand=operand, dtype=dtype):
-            assert dtype == STRING, dtype
-            return _strict(str)(evaluate(operand, row))
+            assert dtype in (STRING, DOUBLE), dtype
+            return _strict(str if dtype == STRING else float)(evaluate(operand, row))
         case Lambda(parameters=parameters, body=body):
             ids = [parameter.id for parameter in parameters]
             return lambda *values: evaluate(body, {**row, **dict(zip(ids, values, strict=False))})
@@ -283,6 +286,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "<=>": lambda a, b: a == b,
     "+": _strict(lambda a, b: a + b),
     "-": _strict(lambda a, b: a - b),
+    "/": _strict(lambda a, b: a / b),
     "||": _strict(lambda a, b: a + b),
     "is null": lambda a: a is None,
     "is not null": lambda a: a is not None,
@@ -298,6 +302,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "isnull": lambda a: a is None,
     "isnotnull": lambda a: a is not None,
     "coalesce": _coalesce,
+    "nullif": lambda a, b: None if a == b else a,
     "nvl": _coalesce,
     "ifnull": _coalesce,
     "nvl2": lambda a, then, other: then if a is not None else other,
@@ -384,8 +389,22 @@ def _is_in(values: list[Value], rows: list[list[Value]]) -> bool | None:
     return None if unknown else False
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Given(Node):
+    """Rows that somebody else has made, in the place of a node."""
+
+    relation: Relation
+    rows: Sequence[Sequence[Value]]
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+
 def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
     match node:
+        case Given(rows=rows, relation=relation):
+            return [_made(relation.id, row) for row in rows]
         case Keep(columns=columns):
             # Nothing else is there any more, so that a column dropped too early is missed.
             kept = {column.id for column in columns}
@@ -407,6 +426,9 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
             return [row for before in below[0] for row in _generated(node, before)]
         case Join():
             return _joined(node, *below)
+        case PhysicalPartialAggregation():
+            # Two tasks; and groups need not be whole, whatever they hold.
+            return [row for part in (0, 1) for row in _aggregated(node, below[0][part::2])]
         case Aggregation():
             return _aggregated(node, below[0])
         case StatefulFunction():
@@ -489,7 +511,12 @@ def _aggregated(node: Aggregation, rows: list[Row]) -> list[Row]:
 
 
 def _aggregate(call: Expr, rows: list[Row]) -> Value:
+    """An aggregate, or what is computed of some."""
+    if isinstance(call, Literal):
+        return _constant(call)
     assert isinstance(call, Call)
+    if call.function.kind is not Kind.AGGREGATE:
+        return FUNCTIONS[call.function.name](*(_aggregate(arg, rows) for arg in call.args))
     if call.filter is not None:
         rows = [row for row in rows if evaluate(call.filter, row) is True]
     columns = [[evaluate(arg, row) for row in rows] for arg in call.args]
@@ -504,7 +531,13 @@ def _aggregate(call: Expr, rows: list[Row]) -> Value:
             several = there if call.ignore_nulls else first
             return (several[-1] if name.startswith("last") else several[0]) if several else None
         case "max":
-            return max((value for value in columns[0] if value is not None), default=None)
+            return max(there, default=None)
+        case "min":
+            return min(there, default=None)
+        case "sum":
+            return sum(there) if there else None
+        case "avg":
+            return sum(there) / len(there) if there else None
         case "collect_list" | "array_agg":
             return there
         case "max_by" | "min_by" as name:

@@ -129,7 +129,10 @@ class _Writer:
     ) -> tuple[str, Columns]:
         key, folded = self._random.choice(columns.numbers), self._random.choice(columns.numbers)
         made = Columns([self._name("n"), self._name("n")], [])
-        call = self._random.choice(["count(*)", f"count({folded})", f"max({folded})"])
+        plain = [f"{name}({folded})" for name in ("count", "max", "min", "sum")]
+        some = [f"{name} FILTER (WHERE {folded} > 1)" for name in ("count(*)", *plain)]
+        calls = ["count(*)", f"count(DISTINCT {folded})", *plain, self._random.choice(some)]
+        call = self._random.choice(calls)
         having = " HAVING count(*) > 1" if self._chance(0.3) else ""
         text = (
             f"SELECT {key} AS {made.numbers[0]}, {call} AS {made.numbers[1]}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 
+from narrows.expressions.nodes import columns_of
 from narrows.logical.nodes import DataSource, Node
 
 
@@ -45,3 +47,13 @@ def transform_up(root: Node, change: Callable[[Node], Node | None]) -> Node | No
         current = node if same else node.with_children(rewritten)
         done[id(node)] = change(current) or current
     return None if done[id(root)] is root else done[id(root)]
+
+
+def fresh_numbers(root: Node) -> Iterator[int]:
+    """Numbers for new relations: no relation of the plan has one of them."""
+    used = {0}
+    for node in topological(root):
+        own = getattr(node, "relation", None)
+        used |= set() if own is None else {own.id}
+        used |= {column.id.relation for expr in node.expressions for column in columns_of(expr)}
+    return count(1 + max(used))

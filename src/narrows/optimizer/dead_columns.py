@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 
 from narrows.expressions.nodes import Column, ColumnId, Expr, rewrite
 from narrows.logical.live import Live, live_columns
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Project, relation_of
 from narrows.logical.relational_nodes import Analytic, Keep, Subquery, Union
-from narrows.logical.walk import topological
+from narrows.logical.walk import fresh_numbers, topological
 from narrows.schema import Struct
 from narrows.sql.scope import Relation
 
@@ -23,7 +22,7 @@ from narrows.sql.scope import Relation
 def drop_dead_columns(plan: Node) -> Node | None:
     """The plan without them; None when there are none."""
     live = _keep_sides_of_unions(plan, live_columns(plan))
-    fresh = _fresh_numbers(plan)
+    fresh = fresh_numbers(plan)
     shrunk = _shrunk_relations(plan, live, fresh)
     dropped = {
         id(node)
@@ -75,11 +74,6 @@ def _keep_sides_of_unions(plan: Node, live: Live) -> Live:
                 for below in topological(side):
                     live[id(below)] |= {column.id for column in below.outputs}
     return live
-
-
-def _fresh_numbers(plan: Node) -> Iterator[int]:
-    used = [part.id for node in topological(plan) if (part := getattr(node, "relation", None))]
-    return count(1 + max(used, default=0))
 
 
 def _shrunk_relations(

@@ -93,7 +93,7 @@ class Estimates:
             case Aggregation(keys=keys, child=child):
                 groups = 1.0
                 for _, key in keys:
-                    groups *= self._distinct(key) or self.rows(child) ** 0.5
+                    groups *= self.distinct(key) or self.rows(child) ** 0.5
                 return min(groups, self.rows(child))
             case Limit(count=int(count), child=child):
                 return min(float(count), self.rows(child))
@@ -114,7 +114,7 @@ class Estimates:
         if join.condition is not None:
             for conjunct in split(join.condition):
                 if isinstance(conjunct, Call) and conjunct.function == _EQUALS:
-                    distinct = [self._distinct(side) for side in conjunct.args]
+                    distinct = [self.distinct(side) for side in conjunct.args]
                     rows /= max([d for d in distinct if d] or [max(min(left, right), 1.0)])
                 else:
                     rows *= self._kept_by(conjunct)
@@ -123,13 +123,14 @@ class Estimates:
 
     def _kept_by(self, conjunct: Expr) -> float:
         if isinstance(conjunct, Call) and conjunct.function == _EQUALS:
-            distinct = [self._distinct(side) for side in conjunct.args]
+            distinct = [self.distinct(side) for side in conjunct.args]
             known = [count for count in distinct if count]
             return 1.0 / max(known) if known else _EQUALITY
         if isinstance(conjunct, Call) and conjunct.function in _RANGES:
             return _RANGE
         return _OTHER
 
-    def _distinct(self, expr: Expr) -> float | None:
+    def distinct(self, expr: Expr) -> float | None:
+        """How many values there are; None if nobody has counted."""
         known = self._columns.get(expr.id) if isinstance(expr, Column) else None
         return float(known.distinct) if known is not None and known.distinct else None

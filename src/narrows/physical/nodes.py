@@ -204,6 +204,22 @@ class PhysicalAggregation(Aggregation):
         return {**super().info(), "incremental": f"no: {why}"}
 
 
+class PhysicalPartialAggregation(Aggregation):
+    """What the tasks of the reader below make of their own rows: parts of groups, for the
+    aggregation above to merge."""
+
+    keeps_state = False
+    folds = False
+
+    @property
+    def reader(self) -> PhysicalReader:
+        assert isinstance(self.child, PhysicalReader)
+        return self.child
+
+    def info(self) -> Info:
+        return {**super().info(), "in": "reader"}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalStreamingAggregation(Aggregation):
     """A window and its aggregation in one: the window keeps what the calls need, and no rows.

@@ -58,7 +58,12 @@ ColumnPlace = Callable[[Path], int]
 
 def leaf_test(expr: Expr, relation: int) -> Predicate | None:
     """The test, with all columns at place 0: tells whether a reader can run it."""
-    return _Translator(relation, lambda path: 0).predicate(expr)
+    return placed_test(expr, relation, lambda path: 0)
+
+
+def placed_test(expr: Expr, relation: int, place: ColumnPlace) -> Predicate | None:
+    """The test, with columns where they stand; None if a reader cannot run it."""
+    return _Translator(relation, place).predicate(expr)
 
 
 def worker_predicate(

@@ -16,6 +16,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.rules.partial_aggregation_into_reader import PartialAggregationIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
 
@@ -33,6 +34,7 @@ LOGICAL_RULES: tuple[Rule, ...] = (
 PHYSICAL_RULES: tuple[Rule, ...] = (
     StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
     FilterIntoDecoder(),  # the reader drops rows before they are shipped
+    PartialAggregationIntoReader(),  # after filters: what they drop is in no group
     StreamingEncoderRewrite(),  # before the next: it delays into encoders right above a projection
     ByIndexProjectionIntoEncoderRewrite(),
 )
@@ -45,6 +47,7 @@ PRUNING: frozenset[str] = frozenset(
         "CoveringProjection",
         "ProjectionPushdown",
         "FilterIntoDecoder",
+        "PartialAggregationIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
     }
 )

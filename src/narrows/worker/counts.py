@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING
 
 from narrows.formats.decoder import Decoded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass
@@ -17,14 +21,16 @@ class ReadCounts:
     rows_shipped: int = 0
     arrow_bytes: int = 0
 
-    def add(self, size: int, decoded: Decoded, rows_shipped: int, arrow_bytes: int) -> None:
+    def add(self, size: int, decoded: Decoded) -> None:
         self.payloads += decoded.batch.num_rows + len(decoded.bad)
         self.payload_bytes += size
         self.bad += len(decoded.bad)
         self.mistyped += decoded.mistyped
         self.rows_decoded += decoded.batch.num_rows
-        self.rows_shipped += rows_shipped
-        self.arrow_bytes += arrow_bytes
+
+    def add_shipped(self, batch: pa.RecordBatch) -> None:
+        self.rows_shipped += batch.num_rows
+        self.arrow_bytes += int(batch.nbytes)
 
     def add_bad(self) -> None:
         self.payloads += 1

@@ -16,7 +16,7 @@ from narrows.formats.decoder import ArrayDecoder, Decoded
 from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
-from narrows.worker.read import kept_decoder, ship, with_time
+from narrows.worker.read import Shipping, kept_decoder, ship, with_time
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.row_order import RangePlace, RowOrder
 
@@ -42,6 +42,7 @@ def decode_messages(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of payloads that come with the time of their batch."""
     counts, first = ReadCounts(), 0
+    shipping = Shipping(spec)
     order: RowOrder | None = None
     letters: DeadLetters | None = None
     place: dict[str, int] = {}
@@ -60,10 +61,11 @@ def decode_messages(
             decoded = with_time(spec, _decoded(spec, payloads))
             letters.add(_Messages(payloads, place, first), decoded.bad)
             first += len(payloads)
+            counts.add(payloads.nbytes, decoded)
             shipped = ship(spec, decoded, order)
-            counts.add(payloads.nbytes, decoded, shipped.num_rows, int(shipped.nbytes))
             if shipped.num_rows:
-                yield shipped
+                yield from shipping.of(iter((shipped,)), counts)
+        yield from shipping.rest(counts)
     except BaseException:
         if letters is not None:
             letters.discard()

@@ -30,6 +30,7 @@ from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.event_time import with_event_time
 from narrows.worker.metadata import MetadataReader, demanded_metadata
+from narrows.worker.partial_aggregator import PartialAggregator
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
 from narrows.worker.row_order import Order, RangePlace, RowOrder, RunsOrder
 
@@ -60,12 +61,17 @@ def read_share(
     `total` is for whoever wants to know what was counted, `reader` from whoever has one open."""
     reader = reader or open_reader(spec)
     part = CountsPart(spec.statistics, batch, str(task))
+    shipping = Shipping(spec)
     for read, number in zip(share.ranges, share.places, strict=True):
         counts = ReadCounts()
-        yield from _read(spec, reader, read, RangePlace(batch, number), counts, total)
+        rows = _read(spec, reader, read, RangePlace(batch, number), counts, total)
+        yield from shipping.of(rows, counts)
         part.add(counts)
         if total is not None:
             total.merge(counts)
+    counts = ReadCounts()
+    yield from shipping.rest(counts)
+    part.add(counts)
     part.save()
 
 
@@ -86,10 +92,8 @@ def _read(
             for part in reader.parts(read):
                 decoded = with_time(spec, part.decoded)
                 dead_letters.add(part.payloads, decoded.bad)
-                shipped = ship(spec, decoded, order)
-                size = int(shipped.nbytes)
-                counts.add(part.size, decoded, shipped.num_rows, size)
-                waiting.add(shipped, size)
+                counts.add(part.size, decoded)
+                waiting.add(ship(spec, decoded, order))
                 if waiting.is_worth_shipping:
                     yield waiting.take()
         except LostRangeError as lost:
@@ -133,6 +137,26 @@ def open_reader(spec: ReadSpec) -> RangeReader:
     return MetadataReader(reader, spec.projection) if metadata else reader
 
 
+class Shipping:
+    """What becomes of a task's rows on their way out: they are aggregated where the planner says
+    so, and counted."""
+
+    def __init__(self, spec: ReadSpec) -> None:
+        self._aggregator = None if spec.partial is None else PartialAggregator(spec.partial)
+
+    def of(self, rows: Iterator[pa.RecordBatch], counts: ReadCounts) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            for shipped in (batch,) if self._aggregator is None else self._aggregator.add(batch):
+                counts.add_shipped(shipped)
+                yield shipped
+
+    def rest(self, counts: ReadCounts) -> Iterator[pa.RecordBatch]:
+        """What is left when there are no more rows."""
+        for shipped in () if self._aggregator is None else self._aggregator.rest():
+            counts.add_shipped(shipped)
+            yield shipped
+
+
 class _Waiting:
     """Batches that wait for others, because each costs the JVM something by itself."""
 
@@ -141,11 +165,11 @@ class _Waiting:
         self._size = 0
         self._batches: list[pa.RecordBatch] = []
 
-    def add(self, batch: pa.RecordBatch, size: int) -> None:
+    def add(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows:
             self._batches.append(batch)
             self.rows += batch.num_rows
-            self._size += size
+            self._size += int(batch.nbytes)
 
     @property
     def is_worth_shipping(self) -> bool:

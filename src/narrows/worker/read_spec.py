@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from narrows.connectors.base import SourceDeclaration
 from narrows.projection.columns import DecodeProjection
+from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.projection.predicate import Predicate
 from narrows.worker.event_time import EventTime
 from narrows.worker.input_end import InputEnd
@@ -39,6 +40,8 @@ class ReadSpec:
     predicate: Predicate | None = None
     skipping: Predicate | None = None
     """As much of the predicate as can be told from the payload alone, on the columns of that."""
+    partial: PartialAggregation | None = None
+    """What is made of the rows in the task; then its columns are shipped, and no others."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     bounded: bool = False
     pipeline: str | None = None

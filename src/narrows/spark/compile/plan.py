@@ -42,6 +42,7 @@ from narrows.logical.relational_nodes import (
     Values,
 )
 from narrows.physical.nodes import (
+    PhysicalPartialAggregation,
     PhysicalProject,
     PhysicalReader,
     PhysicalStreamingAggregation,
@@ -49,7 +50,7 @@ from narrows.physical.nodes import (
 from narrows.schema import DataType
 from narrows.spark.compile import relational
 from narrows.spark.compile.subqueries import with_subquery
-from narrows.spark.read.reader import read_spec
+from narrows.spark.read.reader import partial_spec, read_spec
 from narrows.spark.sql.frame import (
     Frame,
     column_name,
@@ -181,6 +182,8 @@ class Compiler:
         match node:
             case PhysicalReader():
                 return self._source(node)
+            case PhysicalPartialAggregation():
+                return self._partial(node)
             case Filter(child=child, predicate=predicate):
                 frame = self.frame(child)
                 where = f" WHERE {self.sql(frame).text(predicate)}"
@@ -256,6 +259,10 @@ class Compiler:
             order=spec.order,
         )
         return with_time(frame, node, window, self._time, end)
+
+    def _partial(self, node: PhysicalPartialAggregation) -> Frame:
+        rows = SparkRows(self._views, self._open_source(node.reader, partial_spec(node)))
+        return relational.of_relation(rows, node.relation)
 
     # --- relational operators ---------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from narrows.catalog.objects import Source
 from narrows.demand import NOTHING, Demand
@@ -10,7 +11,8 @@ from narrows.expressions.nodes import Expr, columns_of
 from narrows.logical.conjuncts import conjunction
 from narrows.logical.nodes import Project
 from narrows.logical.required import required
-from narrows.physical.nodes import PhysicalFilter, PhysicalReader
+from narrows.physical.nodes import PhysicalFilter, PhysicalPartialAggregation, PhysicalReader
+from narrows.physical.worker_aggregation import worker_aggregation
 from narrows.physical.worker_predicate import worker_predicate
 from narrows.projection.columns import Aspect, DecodeProjection
 from narrows.schema import Struct
@@ -46,6 +48,16 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         event_time=_event_time(source, projection),
         order=f"order{relation}" if node.order else None,
     )
+
+
+def partial_spec(node: PhysicalPartialAggregation) -> ReadSpec:
+    """The same, of a reader that aggregates what it decodes."""
+    spec, relation = read_spec(node.reader), node.relation
+    names = [column_name(relation.id, place) for place in range(len(relation.schema))]
+    partial = worker_aggregation(
+        node.keys, node.calls, node.reader.relation.id, spec.projection, names
+    )
+    return replace(spec, partial=partial)
 
 
 def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:

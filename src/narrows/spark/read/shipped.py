@@ -22,6 +22,8 @@ def shipped_schema(spec: ReadSpec) -> StructType:
 
 def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
     """A data frame needs a column, also when only rows are counted."""
+    if spec.partial is not None:
+        return list(zip(spec.partial.names, spec.partial.types, strict=True))
     columns = spec.projection.columns[: spec.projection.shipped]
     named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
     named += [(name, BINARY) for name in spec.fragments]

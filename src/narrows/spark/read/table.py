@@ -55,6 +55,9 @@ class TableReads:
         columns = [f"x{place}" for place in range(len(spec.names))]
         fragments = [f"y{place}" for place in range(len(spec.fragments))]
         same = replace(spec, names=tuple(columns), fragments=tuple(fragments), entry_log=None)
+        if same.partial is not None:
+            folded = tuple(f"z{place}" for place in range(len(same.partial.names)))
+            same = replace(same, partial=replace(same.partial, names=folded))
         if same.order is not None:
             same = replace(same, order="place")
         named = zip(shipped_schema(same).names, shipped_schema(spec).names, strict=True)

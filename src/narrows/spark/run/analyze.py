@@ -22,6 +22,7 @@ from narrows.logical.nodes import Aggregation, DecodedSource, Distinct, Join, No
 from narrows.logical.relational_nodes import Analytic, SetOperation
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates, type_width
+from narrows.physical.nodes import PhysicalPartialAggregation
 from narrows.schema import count_leaves
 from narrows.spark.compile.context import Context
 from narrows.spark.compile.plan import compile_plan
@@ -118,9 +119,12 @@ def _write_nowhere(frame: DataFrame) -> int:
 def _shuffles(plan: Node, counts: Mapping[int, ReadCounts]) -> Iterator[Shuffle]:
     live = live_columns(plan)
     measured = {key: float(read.rows_shipped) for key, read in counts.items()}
+    for node in topological(plan):
+        if isinstance(node, PhysicalPartialAggregation):
+            measured[id(node)] = measured[id(node.reader)]
     estimates = Estimates(plan, measured)
     for node in topological(plan):
-        if not isinstance(node, _SHUFFLING):
+        if not isinstance(node, _SHUFFLING) or isinstance(node, PhysicalPartialAggregation):
             continue
         for child in node.children:
             wanted = [column for column in child.outputs if column.id in live[id(child)]]

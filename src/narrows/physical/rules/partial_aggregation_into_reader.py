@@ -1,0 +1,107 @@
+"""PartialAggregationIntoReader: tasks aggregate the rows that they decode; Spark merges the rest.
+
+SQL:     SELECT b->c, count(*), avg(a) FROM stream_4 WHERE a > 1 GROUP BY b->c
+Before:  PhysicalProject fields=[c; count(*); avg(stream_4.a)]
+         └─PhysicalAggregation keys=[stream_4.b->c], calls=[count(*); avg(stream_4.a)]
+           └─PhysicalDecoder filter=[stream_4.a > 1], ships=[a, b{c}]
+             └─PhysicalDataSource source=stream_4
+After:   PhysicalProject fields=[c; count(*); avg(stream_4.a)]
+         └─PhysicalAggregation keys=[c]
+           └─PhysicalPartialAggregation keys=[stream_4.b->c], in=reader
+             └─PhysicalDecoder filter=[stream_4.a > 1], ships=[a, b{c}]
+               └─PhysicalDataSource source=stream_4
+
+Recognises: an aggregation right above a reader, whose keys and arguments are scalar leaves of the
+source, or tests of such, and whose calls can be taken apart (`physical/partial_calls.py`): count,
+count_if, sum, min, max, avg, bool_and, bool_or and their other names, each with FILTER where the
+reader can run the test. The argument of a DISTINCT becomes one more key, and Spark makes of these
+what it makes of rows. ROLLUP, CUBE and GROUPING SETS are for Spark to make of the finest groups.
+What reaches the JVM is one row for each group and task; a task whose keys hardly repeat ships its
+rows as they are.
+
+Refuses: any other call or expression, for nobody has shown that Arrow computes what Spark does.
+Readers that ship the order of rows. Streams in pipelines, where Spark goes by their event time.
+Keys of which `ANALYZE TABLE` has counted that they hardly repeat.
+
+Terminates: each step puts a partial aggregation between an aggregation and its reader, where no
+other finds its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from narrows.logical.nodes import DataSink, NamedExpr, Node, default_name, relation_of
+from narrows.logical.walk import fresh_numbers, topological, transform_up
+from narrows.optimizer.estimates import Estimates
+from narrows.physical.nodes import (
+    PhysicalAggregation,
+    PhysicalPartialAggregation,
+    PhysicalReader,
+)
+from narrows.physical.partial_calls import take_apart
+from narrows.physical.worker_aggregation import can_compute, can_fold
+
+
+class PartialAggregationIntoReader:
+    def apply(self, plan: Node) -> Node | None:
+        in_pipeline = any(isinstance(node, DataSink) for node in topological(plan))
+        fresh, estimates = fresh_numbers(plan), Estimates(plan)
+
+        def split(node: Node) -> Node | None:
+            if not isinstance(node, PhysicalAggregation):
+                return None
+            reader = node.child
+            if not isinstance(reader, PhysicalReader) or reader.order or reader.encodes:
+                return None
+            if in_pipeline and not reader.source.bounded:
+                return None
+            if _hardly_repeats(node, reader, estimates):
+                return None
+            return _split(node, reader, fresh)
+
+        return transform_up(plan, split)
+
+
+def _hardly_repeats(
+    node: PhysicalAggregation, reader: PhysicalReader, estimates: Estimates
+) -> bool:
+    if reader.source.statistics is None or not node.keys:
+        return False
+    distinct = [estimates.distinct(expr) for _, expr in node.keys]
+    return max((count for count in distinct if count), default=0) > estimates.rows(reader) / 2
+
+
+def _split(
+    node: PhysicalAggregation, reader: PhysicalReader, fresh: Iterator[int]
+) -> PhysicalAggregation | None:
+    steps = [take_apart(expr) for _, expr in node.calls]
+    known = [taken for taken in steps if taken is not None]
+    more_keys = (key for taken in known for key in taken.keys)
+    keys = list(dict.fromkeys((*(expr for _, expr in node.keys), *more_keys)))
+    parts = list(dict.fromkeys(part for taken in known for part in taken.parts))
+    if len(known) < len(steps) or not (keys or parts):
+        return None
+    if not all(can_compute(value, reader.relation.id) for value in keys):
+        return None
+    if not all(can_fold(part, reader.relation.id) for part in parts):
+        return None
+    named = [NamedExpr(default_name(expr), expr) for expr in (*keys, *parts)]
+    relation = relation_of(next(fresh), None, named)
+    made = dict(zip((*keys, *parts), relation.columns, strict=True))
+    partial = PhysicalPartialAggregation(
+        child=reader,
+        keys=tuple(named[: len(keys)]),
+        calls=tuple(named[len(keys) :]),
+        relation=relation,
+    )
+    merged = [taken.merge(made) for taken in known]
+    return replace(
+        node,
+        child=partial,
+        keys=tuple(NamedExpr(name, made[expr]) for name, expr in node.keys),
+        calls=tuple(
+            NamedExpr(name, expr) for (name, _), expr in zip(node.calls, merged, strict=True)
+        ),
+    )

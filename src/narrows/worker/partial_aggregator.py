@@ -1,0 +1,200 @@
+"""Folds rows in the task that decoded them: what is shipped is a row for each group, not each row.
+
+    rows        (a, x=1) (b, x=2) (a, x=3)                      decoded, tested
+    as partial  (a, n=1, s=1) (b, n=1, s=2) (a, n=1, s=3)       results of one row each
+    folded      (a, n=2, s=4) (b, n=1, s=2)                     shipped
+
+Folding is the same whether rows are folded or what was folded before, so memory is bounded by
+shipping what there is and going on. Where keys hardly repeat, folding costs more than it saves: a
+task that sees this stops folding, and ships rows in their partial form.
+
+Groups need not be Spark's groups, only parts of them: 0.0 and -0.0 may be two here. Sums of whole
+numbers are only made where they fit: if they overflow, that is for Spark to say, which wraps them
+or fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from narrows.arrow.types import arrow_type
+from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
+from narrows.worker.values import evaluate
+
+_FOLDED_TOGETHER = 16_384
+"""Rows that are folded at once: a call costs as much as some thousand rows."""
+_KEPT_GROUPS = 65_536
+_KEPT_BYTES = 32 << 20
+_SHIPPED_ROWS = 16_384
+_LARGEST = 2**63 - 1
+
+
+class PartialAggregator:
+    """Takes the rows of a task, and gives partial results: some when it must, the rest at the
+    end."""
+
+    def __init__(self, what: PartialAggregation) -> None:
+        self._what = what
+        self._waiting: list[pa.RecordBatch] = []
+        self._groups: list[pa.Table] = []
+        self._bounds = [0] * len(what.folds)
+        """For each sum of whole numbers: what it may have come to, at most."""
+        self._folds = True
+
+    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Takes rows; answers with what has to be shipped now."""
+        if not rows.num_rows:
+            return
+        made = as_partial(self._what, rows)
+        if not self._folds:
+            yield made
+            return
+        self._waiting.append(made)
+        if _rows(self._waiting) >= _FOLDED_TOGETHER:
+            yield from self._fold()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What has not been shipped."""
+        if self._waiting:
+            yield from self._fold()
+        yield from self._take()
+
+    def _fold(self) -> Iterator[pa.RecordBatch]:
+        rows = pa.Table.from_batches(self._waiting)
+        self._waiting.clear()
+        if not self._fits(rows):
+            yield from self._take()
+            if not self._fits(rows):
+                yield from _shipped(rows)
+                return
+        folded = fold(self._what, rows)
+        self._groups.append(folded)
+        if 2 * folded.num_rows > rows.num_rows and rows.num_rows >= _FOLDED_TOGETHER:
+            self._folds = False
+            yield from self._take()
+        elif _rows(self._groups) > _KEPT_GROUPS or _size(self._groups) > _KEPT_BYTES:
+            kept = fold(self._what, pa.concat_tables(self._groups))
+            self._groups = [kept]
+            if 2 * kept.num_rows > _KEPT_GROUPS or 2 * kept.nbytes > _KEPT_BYTES:
+                yield from self._take()
+
+    def _fits(self, rows: pa.Table) -> bool:
+        """Adds what sums come to, at most; False if that may be too large for their type."""
+        bounds = list(self._bounds)
+        for place, made in enumerate(self._what.folds):
+            values = rows.column(len(self._what.keys) + place)
+            if made.kind is FoldKind.SUM and pa.types.is_int64(values.type):
+                bounds[place] += _largest(values) * rows.num_rows
+        if max(bounds, default=0) > _LARGEST:
+            return False
+        self._bounds = bounds
+        return True
+
+    def _take(self) -> Iterator[pa.RecordBatch]:
+        groups, self._groups = self._groups, []
+        self._bounds = [0] * len(self._bounds)
+        if groups:
+            together = groups[0] if len(groups) == 1 else pa.concat_tables(groups)
+            yield from _shipped(together if len(groups) == 1 else fold(self._what, together))
+
+
+def as_partial(what: PartialAggregation, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Each row as the partial result of itself."""
+    keys = [_of_type(evaluate(value, rows), arrow_type(dtype)) for value, dtype in what.keys]
+    folds = [_folded_alone(made, rows) for made in what.folds]
+    return pa.RecordBatch.from_arrays([*keys, *folds], names=list(what.names))
+
+
+def _folded_alone(made: Fold, rows: pa.RecordBatch) -> pa.Array:
+    """What a fold is of one row, for each row."""
+    dtype, count = arrow_type(made.dtype), rows.num_rows
+    taken = None if made.test is None else pc.fill_null(made.test.evaluate(rows), False)
+    if made.value is None:
+        return pa.repeat(pa.scalar(1, dtype), count) if taken is None else taken.cast(dtype)
+    values = evaluate(made.value, rows)
+    if made.kind is FoldKind.COUNT:
+        counted = values.is_valid()
+        return (counted if taken is None else pc.and_(counted, taken)).cast(dtype)
+    values = _of_type(values, dtype)
+    return values if taken is None else pc.if_else(taken, values, pa.scalar(None, dtype))
+
+
+def _of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    return values if values.type == dtype else values.cast(dtype)
+
+
+def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
+    """A row for each group of keys, and of what was folded before."""
+    width = len(what.keys)
+    columns = [*rows.columns[:width]]
+    for made, values in zip(what.folds, rows.columns[width:], strict=True):
+        columns.append(_in_order(values) if _is_ordered(made, values.type) else values)
+    names = [f"c{place}" for place in range(len(columns))]
+    calls = [
+        (name, "sum" if made.kind is FoldKind.COUNT else made.kind.value)
+        for name, made in zip(names[width:], what.folds, strict=True)
+    ]
+    grouped = pa.table(columns, names=names).group_by(names[:width], use_threads=False)
+    groups = grouped.aggregate(calls)
+    folded = [groups.column(name) for name in names[:width]]
+    for made, values, (name, call) in zip(what.folds, rows.columns[width:], calls, strict=True):
+        column = groups.column(f"{name}_{call}")
+        ordered = _is_ordered(made, values.type)
+        folded.append(_as_floats(column, values.type) if ordered else column.cast(values.type))
+    return pa.table(folded, names=rows.column_names)
+
+
+# --- floating numbers in Spark's order ------------------------------------------------------------
+
+
+def _is_ordered(made: Fold, dtype: pa.DataType) -> bool:
+    return made.kind in (FoldKind.MIN, FoldKind.MAX) and pa.types.is_floating(dtype)
+
+
+def _in_order(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whole numbers that are ordered as Spark orders floating ones: NaN is the largest.
+
+    The bits of a positive one are in order already, those of a negative one in the opposite.
+    """
+    numbers = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
+    return _turned(_viewed(numbers, _WHOLE[values.type]))
+
+
+def _as_floats(values: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    return _viewed(_turned(values), dtype)
+
+
+def _turned(bits: pa.ChunkedArray) -> pa.ChunkedArray:
+    largest = pa.scalar(2 ** (bits.type.bit_width - 1) - 1, bits.type)
+    turned = pc.bit_wise_xor(bits, largest)
+    return pc.if_else(pc.less(bits, pa.scalar(0, bits.type)), turned, bits)
+
+
+def _viewed(values: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk.view(dtype) for chunk in values.chunks], dtype)
+
+
+_WHOLE = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def _largest(values: pa.ChunkedArray) -> int:
+    ends = pc.min_max(values)
+    return max((abs(end.as_py()) for end in ends.values() if end.is_valid), default=0)
+
+
+def _rows(parts: Sequence[pa.RecordBatch | pa.Table]) -> int:
+    return sum(part.num_rows for part in parts)
+
+
+def _size(parts: Sequence[pa.Table]) -> int:
+    return sum(part.nbytes for part in parts)
+
+
+def _shipped(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from rows.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)

@@ -1,0 +1,163 @@
+"""Aggregates that tasks begin and Spark merges are those of Spark: for every type, in both of its
+modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import narrows
+
+NAN, INFINITY = float("nan"), float("inf")
+NUMBERS = [0, 1, -1, 5, 100]
+COLUMNS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
+    "BOOLEAN": (pa.bool_(), [True, False]),
+    "TINYINT": (pa.int8(), [*NUMBERS, 127, -128]),
+    "SMALLINT": (pa.int16(), [*NUMBERS, 32767]),
+    "INT": (pa.int32(), [*NUMBERS, 2**31 - 1]),
+    "BIGINT": (pa.int64(), [*NUMBERS, 2**40]),
+    "FLOAT": (pa.float32(), [0.0, -0.0, 0.5, -1.5, NAN, INFINITY]),
+    "DOUBLE": (pa.float64(), [0.0, -0.0, 0.5, -1.5, NAN, -INFINITY]),
+    "DECIMAL(6,2)": (pa.decimal128(6, 2), [Decimal("0.00"), Decimal("9999.99"), Decimal("-1.50")]),
+    "DECIMAL(38,0)": (pa.decimal128(38, 0), [Decimal(10**37), Decimal(-1)]),
+    "STRING": (pa.string(), ["", "a", "b", "ä", "𝄞"]),
+    "BINARY": (pa.binary(), [b"", b"a", b"\xff"]),
+    "DATE": (pa.date32(), [date(1970, 1, 1), date(1900, 1, 1), date(9999, 12, 31)]),
+    "TIMESTAMP": (
+        pa.timestamp("us", "UTC"),
+        [datetime(1970, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 1, UTC)],
+    ),
+}
+ROWS = 300
+
+
+def _name(dtype: str) -> str:
+    return "c_" + "".join(letter if letter.isalnum() else "_" for letter in dtype)
+
+
+SCHEMA = ", ".join(f"{_name(dtype)} {dtype}" for dtype in COLUMNS)
+NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
+
+
+def _calls() -> list[str]:
+    calls = ["count(*)", "count_if(c_INT > 1)", "bool_and(c_BOOLEAN)", "some(c_INT = 5)"]
+    for dtype in COLUMNS:
+        name = _name(dtype)
+        calls += [f"count({name})", f"min({name})", f"max({name}) FILTER (WHERE c_BIGINT > 0)"]
+    calls += [f"sum({_name(dtype)})" for dtype in (*NUMERIC, "DECIMAL(6,2)")]
+    calls += [f"avg({_name(dtype)})" for dtype in NUMERIC]
+    return calls
+
+
+CALLS = ", ".join(_calls())
+
+
+@pytest.fixture(scope="module")
+def session(
+    small_data: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[narrows.Session]:
+    folder = Path(tmp_path_factory.mktemp("aggregated"))
+    random = Random(19)
+    arrays = [
+        pa.array([random.choice([None, *values]) for _ in range(ROWS)], kind)
+        for kind, values in COLUMNS.values()
+    ]
+    table = pa.table(arrays, names=[_name(dtype) for dtype in COLUMNS])
+    (folder / "rows").mkdir()
+    (folder / "none").mkdir()
+    for part in range(3):
+        rows = table.slice(part * ROWS // 3, ROWS // 3)
+        pq.write_table(rows, folder / "rows" / f"{part}.parquet")
+    pq.write_table(table.slice(0, 0), folder / "none" / "0.parquet")
+    session = narrows.connect(small_data, state=folder / "state")
+    for name in ("rows", "none"):
+        session.execute(
+            f"CREATE TABLE t_{name} ({SCHEMA})"
+            f" WITH (connector = 'file', format = 'parquet', path = '{folder / name}')"
+        )
+        small_data.read.parquet(str(folder / name)).createOrReplaceTempView(f"t_{name}")
+    yield session
+    session.close()
+
+
+def _rows(frame: DataFrame) -> list[str]:
+    """Rows as text; zero has no sign, whichever of two was first."""
+    return sorted(
+        repr([v + 0.0 if isinstance(v, float) else v for v in row]) for row in frame.collect()
+    )
+
+
+def _types(frame: DataFrame) -> list[str]:
+    return [field.dataType.simpleString() for field in frame.schema]
+
+
+def _compare(session: narrows.Session, sql: str) -> None:
+    (plan,) = session.execute(f"EXPLAIN PHYSICAL {sql}")
+    assert "PhysicalPartialAggregation" in str(plan), plan
+    ours, theirs = session.query(sql), session.spark.sql(sql)
+    assert _types(ours) == _types(theirs), sql
+    assert _rows(ours) == _rows(theirs), sql
+
+
+@pytest.mark.parametrize("dtype", COLUMNS)
+def test_every_type_as_key(session: narrows.Session, dtype: str) -> None:
+    name = _name(dtype)
+    _compare(
+        session, f"SELECT {name}, count(*), sum(c_INT), max(c_DOUBLE) FROM t_rows GROUP BY {name}"
+    )
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT {CALLS} FROM t_rows",
+        f"SELECT {CALLS} FROM t_none",
+        f"SELECT c_STRING, {CALLS} FROM t_rows WHERE c_INT > 0 GROUP BY c_STRING",
+        f"SELECT c_STRING, {CALLS} FROM t_none GROUP BY c_STRING",
+        "SELECT c_INT > 1, c_BOOLEAN, count(*) FROM t_rows GROUP BY c_INT > 1, c_BOOLEAN",
+        "SELECT c_STRING, count(DISTINCT c_DOUBLE), sum(DISTINCT c_INT), avg(c_INT) FROM t_rows"
+        " GROUP BY c_STRING",
+        "SELECT c_STRING, c_BOOLEAN, grouping(c_STRING), sum(c_INT), count(DISTINCT c_INT)"
+        " FROM t_rows GROUP BY CUBE (c_STRING, c_BOOLEAN)",
+        "SELECT c_STRING FROM t_rows GROUP BY c_STRING HAVING count(*) > 40 AND sum(c_INT) > 0",
+        "SELECT c_INT FROM t_rows WHERE c_INT = (SELECT max(c_INT) FROM t_rows)",
+    ],
+)
+def test_in_both_modes(session: narrows.Session, sql: str, ansi: str) -> None:
+    before = session.spark.conf.get("spark.sql.ansi.enabled")
+    session.spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        _compare(session, sql)
+    finally:
+        session.spark.conf.set("spark.sql.ansi.enabled", str(before))
+
+
+def test_a_sum_that_does_not_fit(session: narrows.Session, tmp_path: Path) -> None:
+    large = pa.table({"k": [1] * 4, "x": pa.array([2**62] * 4, pa.int64())})
+    pq.write_table(large, tmp_path / "large.parquet")
+    session.execute(
+        "CREATE OR REPLACE TABLE large (k BIGINT, x BIGINT)"
+        f" WITH (connector = 'file', format = 'parquet', path = '{tmp_path}')"
+    )
+    session.spark.read.parquet(str(tmp_path)).createOrReplaceTempView("large")
+    sql = "SELECT k, sum(x) FROM large GROUP BY k"
+    _compare(session, sql)
+    before = session.spark.conf.get("spark.sql.ansi.enabled")
+    session.spark.conf.set("spark.sql.ansi.enabled", "true")
+    try:
+        for frame in (session.spark.sql(sql), session.query(sql)):
+            with pytest.raises(PySparkException, match="ARITHMETIC_OVERFLOW"):
+                frame.collect()
+    finally:
+        session.spark.conf.set("spark.sql.ansi.enabled", str(before))
