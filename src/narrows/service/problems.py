@@ -32,6 +32,8 @@ _STATUS = {
     Code.NOT_READY: 503,
     Code.SPARK_NOT_STARTED: 503,
     Code.PIPELINE_FAILED: 502,
+    Code.QUERY_FAILED: 502,
+    Code.TOO_MANY_QUERIES: 429,
     Code.UNREADABLE_FILE: 422,
 }
 """All others are something in the statement that the user can mend: 400."""
