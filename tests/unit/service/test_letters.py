@@ -11,6 +11,7 @@ import pytest
 from narrows.service import letters as module
 from narrows.service.letters import Letters
 from narrows.state.folder import StateFolder
+from narrows.worker import dead_letters
 
 
 def _write(folder: Path, name: str, *letters: dict[str, Any]) -> None:
@@ -43,7 +44,7 @@ def test_a_file_is_read_again_only_when_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, read = StateFolder(tmp_path), list[str]()
-    lines = module.letter_lines
+    lines = dead_letters.letter_lines
 
     def counted(path: Path) -> list[bytes]:
         read.append(path.name)
