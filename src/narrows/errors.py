@@ -60,6 +60,8 @@ class Code(StrEnum):
     STATE_IN_USE = "state_in_use"
     CHECKPOINT_MISMATCH = "checkpoint_mismatch"
     PIPELINE_FAILED = "pipeline_failed"
+    QUERY_FAILED = "query_failed"
+    TOO_MANY_QUERIES = "too_many_queries"
     NOT_READY = "not_ready"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"

@@ -35,6 +35,14 @@ CREATE PIPELINE one INTO m AS SELECT a FROM shared WHERE a < 100;
 CREATE PIPELINE two INTO m AS SELECT a * 2 AS a, b->c AS c FROM shared
 """
 
+NUMBERED = """SELECT x, row_number() OVER (PARTITION BY x ORDER BY x) AS k
+FROM (SELECT explode(sequence(1, 100000)) AS x)"""
+ENDLESS = f"""SELECT count(*) AS n
+FROM ({NUMBERED}) AS a, (SELECT explode(sequence(1, 50000)) AS y) AS b
+WHERE sha2(concat(x, '-', y, '-', k), 512) = ''"""
+"""Five thousand million rows, in both cores of Spark and hardly any memory. Behind a sort, as here,
+a task sees that it shall end: for each x."""
+
 
 @pytest.fixture
 def api(spark: SparkSession, tmp_path: Path) -> Iterator[Asking]:
@@ -92,14 +100,15 @@ def test_the_union_of_a_shared_stream_follows_its_pipelines(api: Asking, tmp_pat
     (tmp_path / "in/1.json").write_text('{"a": 7, "b": {"c": 8}}')
     _until(lambda: {"a": 14, "c": 8} in api.get("/sinks/m/rows").json())
     _until(lambda: {"a": 7} in api.get("/sinks/m/rows").json())
-    assert 'narrows_shared_union_leaves{stream="shared"} 2' in api.get("/metrics").text
+    metrics = api.get("/metrics").text
+    assert 'narrows_shared_union_leaves{stream="shared"} 2' in metrics
     shared = api.get("/pipelines/two").json()["stats"]["shared"]["shared"]
     assert shared["decodes"] == "2 of 3 leaves"
     assert api.sql("STOP PIPELINE one, two").status == 200
     assert decoded()[1] == []
 
 
-def test_queries_have_rows_limits_and_an_end(api: Asking) -> None:
+def test_queries_have_rows_and_limits(api: Asking) -> None:
     found = api.post("/queries", {"sql": "SELECT a, b FROM t ORDER BY a", "limit": 2}).json()
     assert found["rows"][1] == {"a": 1, "b": {"c": 1, "d": "x" * 50}}
     assert (found["more"], found["columns"][0]) == (True, {"name": "a", "type": "bigint"})
@@ -109,19 +118,33 @@ def test_queries_have_rows_limits_and_an_end(api: Asking) -> None:
     (answer,) = api.sql("SELECT count(*) AS n FROM t").json()["answers"]
     assert answer["rows"] == [{"n": 3}]
 
-    numbers = "SELECT explode(sequence(1, 2000000000)) AS x"
-    endless = f"SELECT count(*) AS n FROM t, ({numbers}) WHERE x > a"
-    late = api.post("/queries", {"sql": endless, "timeout": 0.05})
+
+def test_a_query_that_nobody_waits_for_any_more_ends(api: Asking) -> None:
+    began = time.monotonic()
+    late = api.post("/queries", {"sql": ENDLESS, "timeout": 2, "id": "late"})
     assert (late.status, late.json()["code"]) == (504, "timed_out")
     answers = []
-    body = {"sql": endless, "timeout": PATIENCE, "id": "mine"}
+    body = {"sql": ENDLESS, "timeout": 10 * PATIENCE, "id": "mine"}
     asking = threading.Thread(target=lambda: answers.append(api.post("/queries", body)))
     asking.start()
-    _until(lambda: [query["id"] for query in api.get("/queries").json()] == ["mine"])
+    _until(lambda: ("mine", "running") in _queries(api))
     assert api.delete("/queries/mine").status == 204
     asking.join(PATIENCE)
     assert answers[0].json()["code"] == "cancelled"
+    _until(lambda: _queries(api) == [])  # until then they would have all cores of Spark
+    assert api.sql("SELECT count(*) AS n FROM t").json()["answers"][0]["rows"] == [{"n": 3}]
     assert api.delete("/queries/mine").status == 404
+    assert time.monotonic() - began < PATIENCE, "it would have run for an hour"
+
+
+def _queries(api: Asking) -> list[tuple[str, str]]:
+    return [(query["id"], query["state"]) for query in api.get("/queries").json()]
+
+
+def test_a_query_that_fails_says_why(api: Asking) -> None:
+    failed = api.post("/queries", {"sql": "SELECT raise_error(concat('no ', a)) AS x FROM t"})
+    assert (failed.status, failed.json()["code"]) == (502, "query_failed")
+    assert "no 0" in failed.json()["detail"]
 
 
 def test_rows_that_are_given_go_through_a_pipeline(api: Asking) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Never
 
 from narrows.errors import Code, fail
 from narrows.planner.catalog import Catalog
@@ -24,6 +24,11 @@ class FakeQuery:
 
 
 @dataclass
+class FakeWritten:
+    rows: int = 8
+
+
+@dataclass
 class FakePipeline:
     name: str
     status: str = "running"
@@ -34,12 +39,16 @@ class FakePipeline:
     late_rows: int = 3
     attempts: FakeAttempts = field(default_factory=FakeAttempts)
     query: FakeQuery = field(default_factory=FakeQuery)
+    written: FakeWritten = field(default_factory=FakeWritten)
 
     def counts(self) -> dict[str, ReadCounts]:
         return {"s": ReadCounts(10, 1000, 1, 2, 9, 8, 300)}
 
     def lag(self) -> dict[str, dict[str, int]]:
         return {"s": {"bytes": 70, "units": 2}}
+
+    def refused(self) -> dict[str, int]:
+        return {"k": 4}
 
     def shared(self) -> dict[str, dict[str, Any]]:
         return {}
@@ -58,6 +67,10 @@ class FakeSession:
     fails: dict[str, str] = field(default_factory=dict)
     """Pipelines that cannot be started, and why."""
     closed: bool = False
+
+    @property
+    def spark(self) -> Never:
+        raise fail(Code.SPARK_NOT_STARTED, "there is no Spark behind this session")
 
     @property
     def running(self) -> list[str]:

@@ -13,6 +13,7 @@ from narrows.planner.catalog import Answer, Catalog
 from narrows.planner.query import plan
 from narrows.service.declarations import Declarations
 from narrows.service.inboxes import Inboxes
+from narrows.service.letters import Letters
 from narrows.service.lifecycle import Lifecycle
 from narrows.service.queries import Queries, Rows
 from narrows.service.samples import BatchTimes
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 OpenSession = Callable[[StateFolder, Catalog], "Session"]
 Done = tuple[Statement, Answer | Rows]
-_NEED_SPARK = (Analyze, CreateProjection, RefreshProjection, DropProjection)
+_NEED_SPARK = (CreateProjection, RefreshProjection, DropProjection)
 
 
 class StatementError(NarrowsError):
@@ -71,6 +72,7 @@ class Service:
         )
         self.catalog = self.declarations.catalog
         self.queries = Queries(self.spark)
+        self.letters = Letters(state)
         self.batch_times = BatchTimes(self.pipelines.active_runs)
         self.closing = self.pipelines.closing
 
@@ -88,6 +90,7 @@ class Service:
     def close(self) -> None:
         """Stops everything; what shall run starts again with the next service."""
         self.closing.set()
+        self.queries.close()
         self.spark.close()
         self.inboxes.close_all()
         self.state.unlock()
@@ -118,13 +121,13 @@ class Service:
                 elif isinstance(statement, Declaration):
                     self.declarations.declare(statement, declaring_text(statement, sql, span))
                 else:
-                    answer = self._execute(statement)
+                    answer = self._execute(statement, sql[span.start : span.end], seconds)
                 done.append((statement, answer))
             return done
         except NarrowsError as error:
             raise StatementError(error.located(sql), len(done)) from error
 
-    def _execute(self, statement: Statement) -> Answer:
+    def _execute(self, statement: Statement, sql: str, seconds: float) -> Answer:
         match statement:
             case Start(pipelines=pipelines):
                 for name, span in pipelines:
@@ -134,8 +137,13 @@ class Service:
                 for name, span in pipelines:
                     self.pipelines.stop(self.catalog.pipeline(name, span).name)
                 return None
-        analyzes = isinstance(statement, Explain) and statement.mode is ExplainMode.ANALYZE
-        needs_spark = analyzes or isinstance(statement, _NEED_SPARK)
+        explains = isinstance(statement, Explain) and statement.mode is ExplainMode.ANALYZE
+        if explains or isinstance(statement, Analyze):  # they read as much as a query does
+            return cast(
+                "Answer",
+                self.queries.call(lambda s: s.execute_statement(statement), sql, seconds),
+            )
+        needs_spark = isinstance(statement, _NEED_SPARK)
         session = self.spark.get() if needs_spark else self.spark.now
         if session is None:
             return self.catalog.execute_statement(statement)

@@ -13,12 +13,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from narrows import __version__
 from narrows.catalog.objects import Pipeline, Source
 from narrows.schema import count_leaves
 from narrows.service.core import Service
 from narrows.service.demands import leaves_decoded
+from narrows.service.queries import QueryState
 from narrows.service.views import counts_view, pipeline_view, shared_of
 from narrows.sql.scope import Name
 from narrows.sql.statements import ObjectKind
@@ -168,8 +170,10 @@ def _process(out: Exposition, service: Service) -> None:
     for kind in ObjectKind:
         count, text = len(service.catalog.of_kind(kind)), "what is declared"
         out.add("narrows_objects", "gauge", text, count, kind=kind.value)
-    running = len(service.queries.running())
-    out.add("narrows_queries_running", "gauge", "bounded queries that run", running)
+    states = [query.state for query in service.queries.known()]
+    for state in get_args(QueryState):
+        text = "bounded queries that have not ended"
+        out.add("narrows_queries", "gauge", text, states.count(state), state=state)
     threads = threading.active_count()
     out.add("narrows_threads", "gauge", "threads of the service", threads)
     for process, size in _memory():

@@ -365,6 +365,8 @@ class RunningQueryInfo(Model):
     id: str
     sql: str
     seconds: float
+    state: Literal["waiting", "running", "stopping"]
+    """`stopping`: answered as cancelled or too late, and still being ended."""
 
 
 class TestRequest(Model):

@@ -142,24 +142,46 @@ def read_dead_letters(folder: Path) -> Iterator[dict[str, Any]]:
     letters under the keys of its own: what was found in the same place is the same.
     """
     letters: dict[object, dict[str, Any]] = {}
-    for path in sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else ():
-        for number, letter in enumerate(_letters_in(path)):
-            nowhere = _NO_POSITION.issuperset(letter)
-            letters[(path, number) if nowhere else json.dumps(letter)] = letter
-    yield from sorted(letters.values(), key=_place)
+    for path in letter_files(folder):
+        for number, line in enumerate(letter_lines(path)):
+            letter = letter_of(line, path)
+            letters[json.dumps(letter) if has_position(letter) else (path, number)] = letter
+    yield from sorted(letters.values(), key=place_of)
 
 
-def _letters_in(path: Path) -> list[dict[str, Any]]:
-    hint = "restore it from a backup, or remove it: what was read stays read"
+def letter_files(folder: Path) -> list[Path]:
+    """The files of published dead letters."""
+    return sorted(folder.glob("[!.]*.ndjson")) if folder.is_dir() else []
+
+
+def letter_lines(path: Path) -> list[bytes]:
+    """The lines of such a file, each a letter, with their ends; none if it has just gone."""
     try:
-        letters = [json.loads(line) for line in path.read_bytes().splitlines()]
+        return path.read_bytes().splitlines(keepends=True)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as error:
-        raise damaged(path, "the file of dead letters", error, hint) from error
-    if not all(isinstance(letter, dict) and "reason" in letter for letter in letters):
-        raise damaged(path, "the file of dead letters", "it holds something else", hint)
-    return letters
+    except OSError as error:
+        raise _damaged(path, error) from error
+
+
+def letter_of(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        letter = json.loads(line)
+    except ValueError as error:
+        raise _damaged(path, error) from error
+    if not isinstance(letter, dict) or "reason" not in letter:
+        raise _damaged(path, "it holds something else")
+    return letter
+
+
+def _damaged(path: Path, reason: object) -> NarrowsError:
+    hint = "restore it from a backup, or remove it: what was read stays read"
+    return damaged(path, "the file of dead letters", reason, hint)
+
+
+def has_position(letter: Mapping[str, Any]) -> bool:
+    """Does it say where it was found? A row that a sink refused does not."""
+    return not _NO_POSITION.issuperset(letter)
 
 
 def position_of(letter: Mapping[str, Any]) -> Position:
@@ -168,7 +190,7 @@ def position_of(letter: Mapping[str, Any]) -> Position:
     return found or {"pipeline": letter.get("pipeline", "")}
 
 
-def _place(letter: dict[str, Any]) -> list[tuple[str, float, str]]:
+def place_of(letter: Mapping[str, Any]) -> list[tuple[str, float, str]]:
     """By position, whatever that is made of: numbers as numbers, everything else as text."""
     position = [value for name, value in letter.items() if name not in _NO_POSITION]
     return [

@@ -28,8 +28,8 @@ _WORDS = {
     409: "what is there, or runs, does not allow it",
     413: "too much was sent",
     422: "the request is not as described, or a file cannot be read",
-    429: "there is no room at the moment",
-    502: "the pipeline failed",
+    429: "there is no room at the moment, or too many queries run already",
+    502: "the pipeline, or the query, failed",
     503: "Spark is not up",
     504: "it took too long",
 }

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
 from narrows.service import models
-from narrows.service.letters import Letter, letters_of, names_with_letters, payload_of
+from narrows.service.letters import Letter, names_with_letters, payload_of
 from narrows.service.replay import replay, replayed_before
 from narrows.service.routes.common import Offset, PageSize, TheService, named, page
 from narrows.sql.statements import ObjectKind
@@ -25,7 +25,7 @@ def list_dead_letters(
     names = names_with_letters(service.catalog, service.state)
 
     def view(name: str) -> models.LetterCount:
-        return models.LetterCount(name=name, letters=len(letters_of(service.state, name)))
+        return models.LetterCount(name=name, letters=service.letters.count(name))
 
     return models.Page[models.LetterCount](**page(names, offset, limit, view))
 
@@ -34,10 +34,10 @@ def list_dead_letters(
 def dead_letters_of(
     name: str, service: TheService, offset: Offset = 0, limit: PageSize = 100
 ) -> models.Page[models.DeadLetter]:
-    found = letters_of(service.state, name)
-    done = replayed_before(service.state, name)
-    view = page(found, offset, limit, lambda letter: _view(letter, done))
-    return models.Page[models.DeadLetter](**view)
+    """In the order of where they were found."""
+    done = set(replayed_before(service.state, name))
+    found = [_view(letter, done) for letter in service.letters.page(name, offset, limit)]
+    return models.Page[models.DeadLetter](items=found, total=service.letters.count(name))
 
 
 @router.post("/{name}/replay")
@@ -47,9 +47,8 @@ def replay_dead_letters(
     """Those that can be read by now go through the pipelines of the stream once."""
     stream = named(service, ObjectKind.STREAM, name)
     assert isinstance(stream, Source)
-    found = letters_of(service.state, name)
-    wanted = None if request.ids is None else set(request.ids)
-    chosen = [letter for letter in found if wanted is None or letter.id in wanted]
+    letters, ids = service.letters, request.ids
+    chosen = letters.every(name) if ids is None else letters.find(name, set(ids))
     with service.declarations.lock:  # two who ask at once must not replay a letter twice
         result = replay(service.state, stream, chosen)
     return models.ReplayAnswer(
@@ -81,9 +80,9 @@ def dead_letter_payload(name: str, id: str, service: TheService) -> Response:
 
 
 def _find(service: TheService, name: str, id: str) -> Letter:
-    for letter in letters_of(service.state, name):
-        if letter.id == id:
-            return letter
+    found = service.letters.find(name, {id})
+    if found:
+        return found[0]
     raise fail(Code.UNKNOWN_OBJECT, f"`{name}` has no dead letter `{id}`")
 
 

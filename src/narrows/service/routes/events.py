@@ -23,8 +23,10 @@ from narrows.service.views import pipeline_view
 from narrows.sql.statements import ObjectKind
 
 router = APIRouter(prefix="/pipelines", tags=["pipelines"])
+_TEXT = {"type": "string"}
+_EVENT = {"type": "object", "properties": {"event": _TEXT, "data": _TEXT}}
 _EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    200: {"content": {"text/event-stream": {"schema": _EVENT}}}
 }
 Every = Annotated[float, Query(ge=0.1, le=60)]
 Event = tuple[str, Any]

@@ -44,14 +44,17 @@ def run_query(
 
 @router.get("")
 def list_queries(service: TheService) -> list[models.RunningQueryInfo]:
-    """Those that run at the moment."""
+    """Those that have not ended, also if nobody waits for them any more."""
     now = time.time()
     return [
-        models.RunningQueryInfo(id=query.id, sql=query.sql, seconds=now - query.started)
-        for query in service.queries.running()
+        models.RunningQueryInfo(
+            id=query.id, sql=query.sql, seconds=now - query.started, state=query.state
+        )
+        for query in service.queries.known()
     ]
 
 
 @router.delete("/{id}", status_code=204)
 def cancel_query(id: str, service: TheService) -> None:
+    """Whoever asked is answered at once; the query is listed until it has ended."""
     service.queries.cancel(id)

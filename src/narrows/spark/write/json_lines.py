@@ -16,6 +16,12 @@ _LINE = "line"
 
 def json_lines(frame: DataFrame, timezone: str) -> Iterator[str]:
     """Encoded in the workers, so that a large result need not fit into memory here."""
+    for row in json_frame(frame, timezone).toLocalIterator():
+        yield row[_LINE]
+
+
+def json_frame(frame: DataFrame, timezone: str) -> DataFrame:
+    """The same as a data frame of one column."""
     names = list(frame.columns)
 
     def encode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -25,5 +31,4 @@ def json_lines(frame: DataFrame, timezone: str) -> Iterator[str]:
             yield pa.RecordBatch.from_arrays([encoder.objects(rows, "")], names=[_LINE])
 
     inner = as_encodable(frame.toDF(*[f"o{place}" for place in range(len(names))]))
-    for row in inner.mapInArrow(encode, f"{_LINE} STRING").toLocalIterator():
-        yield row[_LINE]
+    return inner.mapInArrow(encode, f"{_LINE} STRING")
