@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from narrows.cli.demo_places import Folders, Place
+from narrows.cli.demo_places import RUNS, Folders, Place
 from narrows.cli.progress import leaves, megabytes
 from narrows.cli.tables import cell
 from narrows.planner.catalog import Catalog
@@ -21,6 +21,8 @@ from narrows.spark.run.pipeline_run import PipelineRun
 from narrows.spark.session import Session, connect
 from narrows.state.folder import StateFolder
 from narrows.worker.dead_letters import read_dead_letters
+
+WARM_UP, PRUNED, FULL = RUNS
 
 _STREAM = """
 CREATE STREAM vehicles (
@@ -52,7 +54,14 @@ WHERE f.severity >= 2""",
 }
 
 
-def run_demo(count: int, *, kafka: bool = False, brokers: str | None = None) -> None:
+def run_demo(
+    count: int,
+    *,
+    kafka: bool = False,
+    brokers: str | None = None,
+    mqtt: bool = False,
+    broker: str | None = None,
+) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)
@@ -63,6 +72,10 @@ def run_demo(count: int, *, kafka: bool = False, brokers: str | None = None) -> 
             from narrows.cli.demo_topics import topics
 
             place = stack.enter_context(topics(brokers, folder))
+        elif mqtt:
+            from narrows.cli.demo_mqtt import mqtt_topics
+
+            place = stack.enter_context(mqtt_topics(broker, folder))
         _Demo(console, folder, place, count).show()
 
 
@@ -83,7 +96,7 @@ class _Demo:
             " payloads that are broken."
         )
         say("\n2. Three pipelines, and what each of them needs of a message:")
-        catalog = self._catalog("warm-up")
+        catalog = self._catalog(WARM_UP)
         for name, sql in _PIPELINES.items():
             say(f"\n[bold]{name}[/bold]", Text(sql, style="dim"), sep="", highlight=False)
             plan = catalog.plan_pipeline(name)
@@ -92,10 +105,10 @@ class _Demo:
             )
             say(cell(f"   -> {source.split('decoder=json, ')[1]}"))
         say("\n3. Running them on an embedded Spark (the JVM takes some seconds to warm up) ...\n")
-        with self._session(catalog, "warm-up") as session:
+        with self._session(catalog, WARM_UP) as session:
             self._timed(session)  # so that the first of the two measured runs is not the cold one
-            pruned, seconds = self._timed(self._again(session, "pruned", pruning=True))
-            full, full_seconds = self._timed(self._again(session, "full", pruning=False))
+            pruned, seconds = self._timed(self._again(session, PRUNED, pruning=True))
+            full, full_seconds = self._timed(self._again(session, FULL, pruning=False))
             self._report(pruned, seconds, full, full_seconds)
             self._results()
 

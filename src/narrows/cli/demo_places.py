@@ -1,5 +1,5 @@
 """Where the demo's data is, and where its rows go: here folders of files; `demo_topics.py` has
-topics of Kafka."""
+topics of Kafka, `demo_mqtt.py` those of MQTT."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from narrows.cli.demo_data import BROKEN, vehicles
 from narrows.spark.run.run import read_rows
 
+RUNS = ("warm-up", "pruned", "full")
+"""What the demo runs, in order; each has a state folder of this name."""
 _FILES = 4
 
 

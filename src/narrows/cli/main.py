@@ -271,13 +271,25 @@ def demo(
     brokers: Annotated[
         str | None, typer.Option(help="Of which brokers; a clone of Narrows can start one.")
     ] = None,
+    mqtt: Annotated[
+        bool, typer.Option("--mqtt", help="Over topics of MQTT, instead of files.")
+    ] = False,
+    broker: Annotated[
+        str | None, typer.Option(help="Of which MQTT broker; if mosquitto is there, it is started.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Make nested data, run pipelines over it on an embedded Spark, and show what was saved."""
     from narrows.cli.demo import run_demo
 
     with errors_for_people(debug):
-        run_demo(rows, kafka=kafka or brokers is not None, brokers=brokers)
+        run_demo(
+            rows,
+            kafka=kafka or brokers is not None,
+            brokers=brokers,
+            mqtt=mqtt or broker is not None,
+            broker=broker,
+        )
 
 
 # --- helpers --------------------------------------------------------------------------------------

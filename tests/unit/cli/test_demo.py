@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
-from narrows.cli import demo_topics
+from mosquitto_broker import Mosquitto
+from narrows.cli import demo_mqtt, demo_places, demo_topics
 from narrows.cli.demo_data import BROKEN
 from narrows.cli.demo_places import Folders
 from narrows.errors import NarrowsError
 from support.kafka import Topics
+from support.mosquitto import Publisher
+from support.received import payloads_in
 from support.waiting import await_that
 
 
@@ -37,6 +41,35 @@ def test_topics(tmp_path: Path, topics: Topics) -> None:
         assert place.rows("pruned", "p") == [{"vin": "x"}]
         assert name in topics.admin.list_topics(timeout=60).topics
     await_that(lambda: name not in topics.admin.list_topics(timeout=60).topics, "they are removed")
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_topics_of_mqtt(tmp_path: Path, mosquitto: Mosquitto, given: bool) -> None:
+    with demo_mqtt.mqtt_topics(mosquitto.address if given else None, tmp_path) as place:
+        size = place.fill(10)
+        assert size > 10 * 1_000
+        for run in demo_places.RUNS:
+            (log,) = (tmp_path / run / "received" / "mqtt").glob("vehicles.*")
+            assert len(payloads_in(log)) == 10 + len(BROKEN)
+        topic = place.sink("pruned", "p").split("'")[-2]
+        with Publisher(int(place.source.split(":")[2].split("'")[0])) as publisher:
+            publisher.put(topic, [b'{"vin": "x"}', b'{"vin": "y"}'])
+        assert place.rows("pruned", "p") == [{"vin": "x"}, {"vin": "y"}]
+        assert place.rows("pruned", "q") == []
+
+
+def test_without_an_mqtt_broker_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = "give the address of a broker: `--broker mqtt://"
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(NarrowsError, match=hint), demo_mqtt.mqtt_topics(None, tmp_path):
+        pass
+    with (
+        pytest.raises(NarrowsError, match="no MQTT broker answers at"),
+        demo_mqtt.mqtt_topics("mqtt://127.0.0.1:1", tmp_path),
+    ):
+        pass
 
 
 def test_without_a_broker_it_says_what_to_do(
