@@ -1,4 +1,4 @@
-"""How constants and types are read: `DATE '2020-01-01'`, `INTERVAL 1 day 2 hours`, `ARRAY<INT>`.
+"""How constants, types and paths are read: `DATE '2020-01-01'`, `INTERVAL 1 day`, `ARRAY<INT>`.
 
 What stands after a constant belongs to the whole of it: `DATE '2020-01-01'::string` is a cast of
 the date.
@@ -42,6 +42,30 @@ class ConstantParser(SparkParser):
             return self._parse_column_ops(constant)
         parsed: exp.Expr | None = super()._parse_type(parse_interval, fallback_to_identifier)
         return parsed
+
+    def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
+        """`v:a.b[0]`: a part of a VARIANT."""
+        parsed: exp.Expr | None = super()._parse_column_ops(this)
+        while parsed is not None and self._match(TokenType.COLON):
+            part = exp.JSONExtract(this=parsed, expression=exp.Literal.string(self._path()))
+            parsed = super()._parse_column_ops(part)
+        return parsed
+
+    def _path(self) -> str:
+        path, is_field = "$", True
+        while True:
+            if is_field and self._curr.token_type is not TokenType.L_BRACKET:
+                path += _step(self._curr.text)
+                self._advance()
+            elif self._match(TokenType.L_BRACKET):
+                is_number = self._curr.token_type is TokenType.NUMBER
+                path += f"[{self._curr.text}]" if is_number else _step(self._curr.text)
+                self._advance()
+                if not self._match(TokenType.R_BRACKET):
+                    self.raise_error("expected `]` after an index or a name")
+            elif not self._match(TokenType.DOT):
+                return path
+            is_field = self._prev.token_type is TokenType.DOT
 
     def _parse_typed_constant(self) -> exp.Expr | None:
         """`DATE '2020-01-01'`: a word and a text."""
@@ -120,6 +144,14 @@ class ConstantParser(SparkParser):
         if isinstance(dtype, exp.DataType) and first:
             dtype.meta[WRITTEN] = self._find_sql(first, self._prev)
         return dtype
+
+
+def _step(name: str) -> str:
+    """A field in a path."""
+    if name.isidentifier():
+        return f".{name}"
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"['{escaped}']"
 
 
 def _joined(tokens: list[Token]) -> str:
