@@ -1,0 +1,32 @@
+"""Our own set of Spark SQL files: every query gives Spark's rows, pruned and not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import narrows
+from support.sql_files import SqlFiles, statements
+
+FILES = sorted((Path(__file__).parent / "sql").glob("*.sql"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_same_rows(small_data: SparkSession, tmp_path: Path, path: Path) -> None:
+    sessions = [
+        narrows.connect(small_data, state=tmp_path / str(pruning), pruning=pruning)
+        for pruning in (True, False)
+    ]
+    files = SqlFiles(small_data, sessions, tmp_path / "views")
+    outcomes = list(files.run(path.read_text("utf-8")))
+    for session in sessions:
+        session.close()
+    assert len(outcomes) >= 10
+    assert [outcome for outcome in outcomes if outcome.kind != "same"] == []
+
+
+def test_statements() -> None:
+    text = "SELECT ';' -- a; comment\n, \"--\" /* ; */; SET a = `;`;\n"
+    assert list(statements(text)) == ["SELECT ';'  \n, \"--\"", "SET a = `;`", ""]
