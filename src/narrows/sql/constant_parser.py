@@ -52,20 +52,34 @@ class ConstantParser(SparkParser):
         return parsed
 
     def _path(self) -> str:
-        path, is_field = "$", True
+        bracket = self._match(TokenType.L_BRACKET)
+        path = f"${self._path_index() if bracket else self._path_field()}"
         while True:
-            if is_field and self._curr.token_type is not TokenType.L_BRACKET:
-                path += _step(self._curr.text)
-                self._advance()
+            if self._match(TokenType.DOT):
+                path += self._path_field()
             elif self._match(TokenType.L_BRACKET):
-                is_number = self._curr.token_type is TokenType.NUMBER
-                path += f"[{self._curr.text}]" if is_number else _step(self._curr.text)
-                self._advance()
-                if not self._match(TokenType.R_BRACKET):
-                    self.raise_error("expected `]` after an index or a name")
-            elif not self._match(TokenType.DOT):
+                path += self._path_index()
+            else:
                 return path
-            is_field = self._prev.token_type is TokenType.DOT
+
+    def _path_field(self) -> str:
+        token = self._curr
+        quoted = token.token_type is TokenType.IDENTIFIER
+        named = token.token_type not in _AMOUNTS and token.text.isidentifier()
+        if not token or not (quoted or named):  # no token at all: the end
+            self.raise_error("expected the name of a field")
+        self._advance()
+        return _step(token.text)
+
+    def _path_index(self) -> str:
+        token = self._curr
+        if token.token_type not in _AMOUNTS:
+            self.raise_error("expected a number or a name in quotes")
+        self._advance()
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error("expected `]`")
+        is_number = token.token_type is TokenType.NUMBER
+        return f"[{token.text}]" if is_number else _step(token.text)
 
     def _parse_typed_constant(self) -> exp.Expr | None:
         """`DATE '2020-01-01'`: a word and a text."""
