@@ -33,7 +33,7 @@ def test_agree(small_data: SparkSession, tmp_path: Path) -> None:
             )
         sessions.append(session)
     for _ in range(QUERIES):
-        sql = write_query(random)
+        sql = write_query(random, of_spark=True)
         expected = _rows(small_data.sql(sql))
         for session in sessions:
             assert _rows(session.query(sql)) == expected, sql

@@ -15,7 +15,7 @@ from narrows.spark.session import Session
 
 SCHEMAS = {
     "t": "k BIGINT, v BIGINT, s STRING, a INT, b INT, items ARRAY<STRUCT<x: BIGINT, y: STRING>>,"
-    " m MAP<STRING, STRING>, n ARRAY<BIGINT>",
+    " m MAP<STRING, STRING>, n ARRAY<BIGINT>, st STRUCT<p: INT, q: STRING>, ts TIMESTAMP",
     "u": "k BIGINT, w BIGINT, s STRING",
 }
 ROWS: dict[str, list[dict[str, object]]] = {
@@ -29,6 +29,8 @@ ROWS: dict[str, list[dict[str, object]]] = {
             "n": [1, i],
             "items": [{"x": i + j, "y": f"q{j}"} for j in range(i % 4)] if i % 5 else None,
             "m": {"0": "a", "k": f"s{i % 2}"} if i % 3 else {},
+            "st": {"p": i, "q": f"q{i % 2}"} if i % 7 else None,
+            "ts": f"2020-01-01T0{i % 6}:30:00Z",
         }
         for i in range(20)
     ],
@@ -93,7 +95,53 @@ JOINS = [
     "SELECT * FROM u x FULL JOIN (SELECT k + 1 AS k, s FROM u) y USING (k) LEFT JOIN t USING (s)",
     "SELECT * FROM u NATURAL RIGHT JOIN (SELECT k, w + 1 AS other FROM u) y",
 ]
-QUERIES = [*GROUPS, *COLUMNS, *GENERATORS, *SUBQUERIES, *PATTERNS, *JOINS]
+SPELLINGS = [
+    "SELECT st.q, k + 1, count(*), sum(st.p) FROM t GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL",
+    "SELECT DISTINCT s, st.q FROM t ORDER BY ALL DESC LIMIT 4",
+    "SELECT k AS `all`, v FROM t ORDER BY all DESC, v LIMIT 2",
+    "SELECT x.l.p, x.l.k FROM (SELECT struct(st.*, k) AS l FROM t) x",
+    "SELECT coalesce(st.*, 'none') FROM t",
+    "SELECT (st.p AS x, b).x, (a + 1, b).col1, (a, b).b FROM t",
+    "SELECT k FROM t WHERE (a, st.q) IN ((1, 'q1'), (0, 'q0'))",
+    "SELECT window.start, max(st.p) FROM t GROUP BY window(ts, '2 hours') ORDER BY window.end",
+    "SELECT transform(items, k), filter(items, st.p > 5) FROM t",
+    "SELECT explode(items) AS i, i.x FROM t",
+    "SELECT posexplode(items) AS (p, i), p + i.x AS z FROM t",
+]
+LATERALS = [
+    "SELECT v, e.y FROM t, LATERAL inline(items) e WHERE e.x > 3",
+    "SELECT v, e.i.y FROM t LEFT JOIN LATERAL explode(items) AS e(i) ON true",
+    "SELECT v, e.y FROM t JOIN LATERAL inline(items) e ON e.x > t.v",
+    "SELECT v, e.i.y FROM t LEFT JOIN LATERAL explode(items) AS e(i) ON e.i.x > t.v",
+    "SELECT v, l.z FROM t, LATERAL (SELECT max(w) AS z FROM u WHERE u.k = t.st.p) l",
+    "SELECT v, l.z FROM t LEFT JOIN LATERAL (SELECT w AS z FROM u WHERE u.k = t.k) l ON z > t.v",
+    "SELECT v, z, y FROM t, LATERAL (SELECT st.p + 1 AS z), LATERAL (SELECT z + v AS y)",
+    "SELECT v, l.n FROM t, LATERAL (SELECT count(*) AS n FROM explode(t.items) e) l",
+    "SELECT v, l.c FROM t, LATERAL (SELECT count(*) AS c, max(w) AS m FROM u WHERE u.k < t.k) l",
+    "SELECT v, c FROM t LATERAL VIEW json_tuple(to_json(st), 'p', 'q') j AS c, d",
+]
+TURNED = [
+    "SELECT * FROM (SELECT k, st.q, v FROM t)"
+    " PIVOT (sum(v) AS s, count(v) FOR q IN ('q0', 'q1' AS x))",
+    "SELECT q1 FROM (SELECT k, st.q, v FROM t) PIVOT (max(v) FOR q IN ('q0', 'q1'))",
+    "SELECT k, what, z FROM t UNPIVOT (z FOR what IN (a, b AS other)) WHERE z > 1",
+    "SELECT u.what FROM t UNPIVOT INCLUDE NULLS ((x, y) FOR what IN ((a, b), (k, v))) AS u",
+    "WITH RECURSIVE r(k, d) AS (SELECT k, 1 FROM u WHERE w = 0 UNION ALL"
+    " SELECT u.k, d + 1 FROM r JOIN u ON u.k = r.k + 1) SELECT max(d) FROM r",
+]
+ASKED = [
+    "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k AND t.st.p IN (SELECT k FROM u)",
+    "SELECT t.v, u.w FROM t LEFT JOIN u ON t.k = u.k AND u.w = (SELECT max(w) FROM u WHERE k < 2)",
+    "SELECT t.v FROM t JOIN u ON t.k = u.k AND EXISTS (SELECT 1 FROM u x WHERE x.k = t.st.p)",
+    "SELECT k FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u WHERE u.w > max(t.st.p) + 20)",
+    "SELECT (SELECT max(w) FROM u WHERE u.k = t.k) + 1, count(*) FROM t"
+    " WHERE (SELECT max(w) FROM u WHERE u.k = t.k) > 0"
+    " GROUP BY (SELECT max(w) FROM u WHERE u.k = t.k)",
+]
+QUERIES = [
+    *(*GROUPS, *COLUMNS, *GENERATORS, *SUBQUERIES, *PATTERNS, *JOINS),
+    *(*SPELLINGS, *LATERALS, *TURNED, *ASKED),
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from narrows.logical.nodes import (
     Aggregation,
     DataSink,
     DecodedSource,
+    Join,
     Node,
     Project,
     StatefulFunction,
@@ -55,14 +56,16 @@ def references(node: Node) -> Iterator[ColumnId]:
 
 
 def _columns_around(plan: Node) -> dict[int, frozenset[ColumnId]]:
-    """What the nodes of a subquery may use beside their children: the rows it is asked about."""
+    """What the nodes of a subquery may use beside their children: the rows it is asked about. So
+    may the right side of a lateral join."""
     around: dict[int, frozenset[ColumnId]] = {}
     for node in topological(plan):
-        if isinstance(node, Subquery):
+        if isinstance(node, Subquery) or (isinstance(node, Join) and node.lateral):
+            asked, inside = node.children
             outer = around.get(id(node), frozenset())
-            outer |= {column.id for column in node.child.outputs}
-            outer |= _undecoded(node.child)
-            for inner in topological(node.subplan):
+            outer |= {column.id for column in asked.outputs}
+            outer |= _undecoded(asked)
+            for inner in topological(inside):
                 around[id(inner)] = around.get(id(inner), frozenset()) | outer
     return around
 

@@ -41,7 +41,7 @@ from narrows.logical.nodes import (
     Sort,
     StatefulFunction,
 )
-from narrows.logical.relational_nodes import Keep, OneRow, Subquery, Union
+from narrows.logical.relational_nodes import Keep, OneRow, Pivot, Subquery, Union
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
 from narrows.schema import DOUBLE, STRING
@@ -353,6 +353,12 @@ def _rows(node: Node, documents: Documents, around: Row | None = None) -> list[R
     """The rows of a node; `around` is the row that a subquery is asked about."""
     if isinstance(node, Subquery):
         rows = _with_answers(node, documents, around)
+    elif isinstance(node, Join) and node.lateral:
+        rows = [
+            joined
+            for row in _rows(node.left, documents, around)
+            for joined in _joined(node, [row], _rows(node.right, documents, row))
+        ]
     elif isinstance(node, DecodedSource):
         rows = _decoded(node, documents(node))
     else:
@@ -431,6 +437,8 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
             return [row for part in (0, 1) for row in _aggregated(node, below[0][part::2])]
         case Aggregation():
             return _aggregated(node, below[0])
+        case Pivot():
+            return _pivoted(node, below[0])
         case StatefulFunction():
             return _with_memory(node, below[0])
         case Distinct():
@@ -462,6 +470,11 @@ def _made(relation: int, values: Sequence[Value]) -> Row:
 
 def _generated(node: Generate, row: Row) -> Iterator[Row]:
     name, relation = node.generator.function.name, node.relation
+    if name == "stack":
+        _, *stacked = (evaluate(arg, row) for arg in node.generator.args)
+        for start in range(0, len(stacked), len(relation.schema)):
+            yield {**row, **_made(relation.id, stacked[start : start + len(relation.schema)])}
+        return
     values = evaluate(node.generator.args[0], row)
     if not values and (node.outer or name.endswith("_outer")):
         yield {**row, **_made(relation.id, [None] * len(relation.schema))}
@@ -507,6 +520,23 @@ def _aggregated(node: Aggregation, rows: list[Row]) -> list[Row]:
     for keys, group in groups.values():
         totals = [_aggregate(call, group) for _, call in node.calls]
         made.append(_made(node.relation.id, [*keys, *totals]))
+    return made
+
+
+def _pivoted(node: Pivot, rows: list[Row]) -> list[Row]:
+    """A value that no row of a group has gives NULL, whatever is computed."""
+    groups: dict[str, tuple[list[Value], list[Row]]] = {}
+    for row in rows:
+        keys = [evaluate(key, row) for _, key in node.keys]
+        groups.setdefault(repr(keys), (keys, []))[1].append(row)
+    made = []
+    for keys, group in groups.values():
+        folded: list[Value] = []
+        for value in node.values:
+            wanted = [evaluate(part, {}) for part in value]
+            found = [row for row in group if [evaluate(part, row) for part in node.by] == wanted]
+            folded.extend(_aggregate(call, found) if found else None for call in node.calls)
+        made.append(_made(node.relation.id, [*keys, *folded]))
     return made
 
 

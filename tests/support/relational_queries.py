@@ -51,13 +51,16 @@ def make_rows(random: Random) -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
-def write_query(random: Random) -> str:
-    return _Writer(random).query()
+def write_query(random: Random, *, of_spark: bool = False) -> str:
+    """A query; `of_spark` leaves out what only we have, and subqueries in ON, of which Spark
+    loses nested columns when it reads files itself."""
+    return _Writer(random, of_spark).query()
 
 
 class _Writer:
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, of_spark: bool) -> None:
         self._random = random
+        self._of_spark = of_spark
         self._numbers = count()
 
     def _chance(self, of: float) -> bool:
@@ -113,16 +116,17 @@ class _Writer:
     def _union(self, depth: int) -> tuple[str, Columns]:
         sides = []
         made = Columns([self._name("n")], [self._name("x")])
-        for _ in range(2):
+        by_name = self._chance(0.3) and not self._of_spark
+        for turned in (False, by_name):
             source, columns = self._from(depth - 1)
             number = self._random.choice(columns.numbers)
             text = self._random.choice(columns.texts) if columns.texts else "'p'"
             where = f" WHERE {self._condition(columns, 0)}" if self._chance(0.5) else ""
-            sides.append(
-                f"SELECT {number} AS {made.numbers[0]}, {text} AS {made.texts[0]}"
-                f" FROM {source}{where}"
-            )
-        return " UNION ALL ".join(sides), made
+            items = [f"{number} AS {made.numbers[0]}", f"{text} AS {made.texts[0]}"]
+            if turned:
+                items.reverse()
+            sides.append(f"SELECT {', '.join(items)} FROM {source}{where}")
+        return f" UNION ALL{' BY NAME' if by_name else ''} ".join(sides), made
 
     def _grouped(
         self, source: str, columns: Columns, where: str, depth: int
@@ -136,7 +140,7 @@ class _Writer:
         having = " HAVING count(*) > 1" if self._chance(0.3) else ""
         text = (
             f"SELECT {key} AS {made.numbers[0]}, {call} AS {made.numbers[1]}"
-            f" FROM {source}{where} GROUP BY {key}{having}"
+            f" FROM {source}{where} GROUP BY {'ALL' if self._chance(0.3) else key}{having}"
         )
         return text, made
 
@@ -148,8 +152,29 @@ class _Writer:
             kind = self._random.choice(["JOIN", "LEFT JOIN"])
             both = Columns([*columns.numbers, *more.numbers], [*columns.texts, *more.texts])
             extra = f" AND {self._condition(both, 0)}" if self._chance(0.4) else ""
+            if kind == "JOIN" and self._chance(0.2) and not self._of_spark:
+                extra += f" AND {self._subquery(self._random.choice([columns, more]))}"
             source, columns = f"{source} {kind} {other} ON {left} = {right}{extra}", both
+        if depth and self._chance(0.25):
+            source, columns = self._lateral(source, columns)
         return source, columns
+
+    def _lateral(self, source: str, columns: Columns) -> tuple[str, Columns]:
+        """Joined with a subquery that looks at the columns before it."""
+        outer, alias, made = self._random.choice(columns.numbers), self._name("r"), self._name("n")
+        table, inner = self._random.choice(list(TABLES)), self._name("r")
+        own, key = (f"{inner}.{self._random.choice(_NUMBERS[table])}" for _ in range(2))
+        query, kind = self._random.choice(
+            [
+                (f"SELECT {outer} + 1 AS {made}", "JOIN"),
+                (f"SELECT {own} AS {made} FROM {table} {inner} WHERE {key} = {outer}", "JOIN"),
+                (f"SELECT {own} AS {made} FROM {table} {inner} WHERE {key} = {outer}", "LEFT JOIN"),
+                (f"SELECT max({own}) AS {made} FROM {table} {inner} WHERE {key} = {outer}", "JOIN"),
+            ]
+        )
+        on = "true" if self._chance(0.6) else f"{alias}.{made} > 0"
+        joined = f"{source} {kind} LATERAL ({query}) {alias} ON {on}"
+        return joined, Columns([*columns.numbers, f"{alias}.{made}"], columns.texts)
 
     def _item(self, depth: int) -> tuple[str, Columns]:
         alias = self._name("r")
@@ -158,10 +183,28 @@ class _Writer:
             named = Columns(
                 [f"{alias}.{n}" for n in made.numbers], [f"{alias}.{x}" for x in made.texts]
             )
+            if len(made.numbers) == 2 and self._chance(0.3):
+                return self._turned(text, made, alias)
             return f"({text}) {alias}", named
         table = self._random.choice(list(TABLES))
         numbers = [f"{alias}.{name}" for name in _NUMBERS[table]]
         return f"{table} {alias}", Columns(numbers, [f"{alias}.{name}" for name in _TEXTS])
+
+    def _turned(self, text: str, made: Columns, alias: str) -> tuple[str, Columns]:
+        """Two columns of a query as rows, or values of one as columns of the other."""
+        one, other = made.numbers
+        if self._chance(0.5):
+            value, name = self._name("n"), self._name("x")
+            named = Columns(
+                [f"{alias}.{value}"], [f"{alias}.{name}", *(f"{alias}.{x}" for x in made.texts)]
+            )
+            return f"({text}) UNPIVOT ({value} FOR {name} IN ({one}, {other})) {alias}", named
+        names = [self._name("n"), self._name("n")]
+        call = self._random.choice([f"max({one})", f"count({one})", "count(*)"])
+        values = ", ".join(f"{value} AS {name}" for value, name in enumerate(names))
+        keys = [*([one] if call == "count(*)" else []), *names]
+        named = Columns([f"{alias}.{n}" for n in keys], [f"{alias}.{x}" for x in made.texts])
+        return f"({text}) PIVOT ({call} FOR {other} IN ({values})) {alias}", named
 
     def _condition(self, columns: Columns, depth: int) -> str:
         one, other = self._random.choice(columns.numbers), self._random.choice(columns.numbers)

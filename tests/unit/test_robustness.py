@@ -160,7 +160,6 @@ MALFORMED = [
     "CREATE STREAM IF EXISTS s (a INT)",
     "CREATE STREAM s (a INT) AS SELECT 1",
     "CREATE TABLE t AS SELECT 1",
-    "CREATE VIEW v AS SELECT 1",
     "CREATE SINK",
     "CREATE SINK s (a INT) WITH (connector = 'console')",
     "CREATE PIPELINE p",

@@ -1,6 +1,9 @@
-"""Our types as Arrow types, exactly as Spark expects them from a Python data source."""
+"""Our types as Arrow types, exactly as Spark expects them from a Python data source; and the other
+way round, for files that say of which types they are."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -20,6 +23,7 @@ from narrows.schema import (
     Array,
     DataType,
     Decimal,
+    Field,
     Map,
     Struct,
 )
@@ -54,3 +58,38 @@ def arrow_type(dtype: DataType) -> pa.DataType:
             if found is None:
                 raise InternalError(f"no Arrow type for {dtype}")
             return found
+
+
+_OURS = {arrow: ours for ours, arrow in _SCALARS.items()}
+_WIDENED = {
+    pa.uint8(): SMALLINT,
+    pa.uint16(): INT,
+    pa.uint32(): BIGINT,
+    pa.large_string(): STRING,
+    pa.large_binary(): BINARY,
+}
+
+
+def our_type(dtype: pa.DataType) -> DataType | None:
+    """A type of Arrow's as ours; None where we have none for it."""
+    if pa.types.is_timestamp(dtype):
+        return TIMESTAMP
+    if pa.types.is_decimal128(dtype):
+        return Decimal(dtype.precision, dtype.scale)
+    if pa.types.is_dictionary(dtype):
+        return our_type(dtype.value_type)
+    if pa.types.is_struct(dtype):
+        return our_struct(dtype)
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        element = our_type(dtype.value_type)
+        return None if element is None else Array(element)
+    if pa.types.is_map(dtype):
+        key, value = our_type(dtype.key_type), our_type(dtype.item_type)
+        return None if key is None or value is None else Map(key, value)
+    return _OURS.get(dtype) or _WIDENED.get(dtype)
+
+
+def our_struct(fields: Iterable[pa.Field]) -> Struct:
+    """The fields whose types we have."""
+    found = ((field.name, our_type(field.type)) for field in fields)
+    return Struct(tuple(Field(name, dtype) for name, dtype in found if dtype is not None))

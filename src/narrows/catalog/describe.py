@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from narrows.catalog.objects import Pipeline, Sink, Source
+from narrows.catalog.objects import Pipeline, Sink, Source, View
 from narrows.catalog.statistics import TableStatistics
 from narrows.secrets import without_passwords
 from narrows.sql.statements import ObjectKind
@@ -22,28 +22,31 @@ class ResultTable:
 _COLUMNS = {
     ObjectKind.STREAM: ("name", "connector", "format", "columns", "shared"),
     ObjectKind.TABLE: ("name", "connector", "format", "columns", "shared"),
+    ObjectKind.VIEW: ("name", "query"),
     ObjectKind.SINK: ("name", "connector", "format"),
     ObjectKind.PIPELINE: ("name", "sinks", "query"),
 }
 
 
-def show(objects: Iterable[Source | Sink | Pipeline], kind: ObjectKind) -> ResultTable:
+def show(objects: Iterable[Source | View | Sink | Pipeline], kind: ObjectKind) -> ResultTable:
     """One row for each object, sorted by name."""
     ordered = sorted(objects, key=lambda declared: declared.name.casefold())
     return ResultTable(_COLUMNS[kind], tuple(_summary(declared) for declared in ordered))
 
 
-def _summary(declared: Source | Sink | Pipeline) -> tuple[str, ...]:
+def _summary(declared: Source | View | Sink | Pipeline) -> tuple[str, ...]:
     match declared:
         case Source(name=name, connector=connector, format=form, schema=schema):
             return (name, connector, form, str(len(schema)), _text(declared.shared))
+        case View(name=name, query=query):
+            return (name, " ".join(query.sql.split()))
         case Sink(name=name, connector=connector, format=form):
             return (name, connector, form)
         case Pipeline(name=name, sinks=sinks, query=query):
             return (name, ", ".join(sinks), " ".join(query.sql.split()))
 
 
-def describe(declared: Source | Sink | Pipeline) -> ResultTable:
+def describe(declared: Source | View | Sink | Pipeline) -> ResultTable:
     """Columns and types of a source, options of a sink, the query of a pipeline."""
     match declared:
         case Source(schema=schema, options=options):
@@ -52,6 +55,9 @@ def describe(declared: Source | Sink | Pipeline) -> ResultTable:
             counted = _statistics(declared.statistics)
             rows = (*columns, *metadata, *_options(options), *counted)
             return ResultTable(("name", "value"), rows)
+        case View(columns=named, query=query):
+            names = [("columns", ", ".join(name.text for name in named))] if named else []
+            return ResultTable(("name", "value"), (*names, ("query", query.sql)))
         case Sink(options=options):
             return ResultTable(("name", "value"), _options(options))
         case Pipeline(sinks=sinks, query=query):

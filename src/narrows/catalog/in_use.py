@@ -12,6 +12,7 @@ from narrows.sql.statements import (
     CreatePipeline,
     CreateSink,
     CreateSource,
+    CreateView,
     Drop,
     ObjectKind,
     Statement,
@@ -25,9 +26,13 @@ def refuse_changes(catalog: ObjectStore, running: Collection[str], statement: St
             refuse_running(running, name, "is running, and cannot be dropped", span)
         case CreatePipeline(name=name, name_span=span, or_replace=True):
             refuse_running(running, name, "is running, and cannot be replaced", span)
-        case CreateSource(or_replace=True) | CreateSink(or_replace=True):
+        case (
+            CreateSource(or_replace=True)
+            | CreateSink(or_replace=True)
+            | CreateView(or_replace=True)
+        ):
             what = "is running, and uses what would be replaced"
-            sources = (ObjectKind.STREAM, ObjectKind.TABLE)
+            sources = (ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.VIEW)
             for kind in (ObjectKind.SINK,) if isinstance(statement, CreateSink) else sources:
                 used = catalog.of_kind(kind).get(statement.name.casefold())
                 for user in () if used is None else catalog.users_of(used):

@@ -1,4 +1,4 @@
-"""What a catalog holds: sources (streams and tables), sinks and pipelines."""
+"""What a catalog holds: sources (streams and tables), views, sinks and pipelines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from narrows.plugins.options import DEFAULT_FORMAT, OptionValue
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import TIMESTAMP, Field, Struct, joined
 from narrows.secrets import without_passwords
+from narrows.sql.scope import Name
 from narrows.sql.statements import ObjectKind, Query
 
 
@@ -124,6 +125,20 @@ class Sink:
         if self.takes_rows:
             return found
         return found | FORMATS.find(self.format).columns_in(self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A query by a name, planned wherever that stands in FROM."""
+
+    name: str
+    query: Query
+    columns: tuple[Name, ...] = ()
+    """Other names for the columns of the query; none: its own."""
+
+    @property
+    def kind(self) -> ObjectKind:
+        return ObjectKind.VIEW
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,19 +5,20 @@ Names have no case, like everywhere in Spark SQL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
 
-from narrows.catalog.objects import Pipeline, Sink, Source
+from narrows.catalog.elsewhere import Elsewhere, ElsewhereTable
+from narrows.catalog.objects import Pipeline, Sink, Source, View
 from narrows.errors import Code, Span, did_you_mean, fail, listed
 from narrows.files.names import check_name
 from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.sql.scope import Name
-from narrows.sql.statements import Describe, ObjectKind
+from narrows.sql.statements import Describe, ObjectKind, Query
 
-CatalogObject = Source | Sink | Pipeline
+CatalogObject = Source | View | Sink | Pipeline
 Found = TypeVar("Found", bound=CatalogObject)
 
 
@@ -27,6 +28,7 @@ class Declared(NamedTuple):
     sources: dict[str, Source]
     sinks: dict[str, Sink]
     pipelines: dict[str, Pipeline]
+    views: dict[str, View]
     disabled_rules: frozenset[str]
 
 
@@ -37,17 +39,20 @@ class ObjectStore:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._pipelines: dict[str, Pipeline] = {}
+        self._views: dict[str, View] = {}
         self.functions = FunctionRegistry(parent=builtin_functions())
+        self.elsewhere: Elsewhere | None = None
+        """Who is asked for what is not declared here; a session is."""
         self.disabled_rules: frozenset[str] = frozenset()
         """Rules that were switched off: `SET narrows.rule.<name> = off`."""
 
     def snapshot(self) -> Declared:
         """What is declared now, to be restored."""
         sources, sinks, pipelines = dict(self._sources), dict(self._sinks), dict(self._pipelines)
-        return Declared(sources, sinks, pipelines, self.disabled_rules)
+        return Declared(sources, sinks, pipelines, dict(self._views), self.disabled_rules)
 
     def restore(self, before: Declared) -> None:
-        self._sources, self._sinks, self._pipelines = before[:3]
+        self._sources, self._sinks, self._pipelines, self._views = before[:4]
         self.disabled_rules = before.disabled_rules
 
     def add_source(self, source: Source) -> None:
@@ -63,8 +68,24 @@ class ObjectStore:
     def sources(self) -> list[Source]:
         return list(self._sources.values())
 
+    def find_table(self, parts: Sequence[Name]) -> Source | View | ElsewhereTable:
+        """What stands in FROM: a stream, table or view of ours, or a table that is elsewhere."""
+        key = parts[0].text.casefold() if len(parts) == 1 else ""
+        known = self._sources.get(key) or self._views.get(key)
+        if known is not None:
+            return known
+        found = self.elsewhere.table(parts) if self.elsewhere is not None else None
+        if found is None and len(parts) > 1:
+            raise fail(
+                Code.UNKNOWN_SOURCE,
+                f"`{'.'.join(part.text for part in parts)}` not found: names of streams and tables"
+                " have one part",
+                Span.around(part.span for part in parts),
+            )
+        return found or self.find_source(parts[0])
+
     def find_source(self, name: Name) -> Source:
-        """A stream or table by name."""
+        """A stream or table of ours by name."""
         return find_named(self._sources, "stream or table", name)
 
     def sink(self, name: str, span: Span | None = None) -> Sink:
@@ -84,6 +105,8 @@ class ObjectStore:
             case ObjectKind.STREAM | ObjectKind.TABLE:
                 bounded = kind is ObjectKind.TABLE
                 return {key: s for key, s in self._sources.items() if s.bounded == bounded}
+            case ObjectKind.VIEW:
+                return self._views
             case ObjectKind.SINK:
                 return self._sinks
             case ObjectKind.PIPELINE:
@@ -95,18 +118,39 @@ class ObjectStore:
     def _uses(self, pipeline: Pipeline, used: CatalogObject) -> bool:
         if isinstance(used, Sink):
             return used.name.casefold() in (sink.casefold() for sink in pipeline.sinks)
-        if isinstance(used, Source):
-            tables = pipeline.query.tree.find_all(exp.Table)
-            return any(table.name.casefold() == used.name.casefold() for table in tables)
+        if isinstance(used, Source | View):
+            return used.name.casefold() in self._read_by(pipeline.query)
         return False
+
+    def _read_by(self, query: Query) -> set[str]:
+        """The names that a query reads, itself or by views."""
+        found: set[str] = set()
+        pending = [query]
+        while pending:
+            for table in pending.pop().tree.find_all(exp.Table):
+                name = table.name.casefold()
+                if name not in found and name in self._views:
+                    pending.append(self._views[name].query)
+                found.add(name)
+        return found
+
+    def views_of(self, used: Source | View) -> list[View]:
+        """The views that read it."""
+        name = used.name.casefold()
+        return [v for v in self._views.values() if name in self._read_by(v.query)]
 
     def described(self, statement: Describe) -> CatalogObject:
         """What a DESCRIBE means."""
         name = Name(statement.name, statement.name_span)
         if statement.kind is not None:
             return find_named(self.of_kind(statement.kind), statement.kind.value, name)
-        everything: dict[str, CatalogObject] = {**self._pipelines, **self._sinks, **self._sources}
-        return find_named(everything, "stream, table, sink or pipeline", name)
+        everything: dict[str, CatalogObject] = {
+            **self._pipelines,
+            **self._sinks,
+            **self._views,
+            **self._sources,
+        }
+        return find_named(everything, "stream, table, view, sink or pipeline", name)
 
 
 def find_named(objects: Mapping[str, Found], what: str, name: Name) -> Found:

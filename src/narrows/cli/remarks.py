@@ -26,7 +26,8 @@ def print_remarks(
 ) -> None:
     """`read` is what was counted of each source, `late` the late rows of each pipeline."""
     for name, counts in read.items():
-        for line in remarks(catalog.find_source(Name(name, None)), state, counts):
+        source = catalog.find_table([Name(name, None)])
+        for line in remarks(source, state, counts) if isinstance(source, Source) else ():
             print(shown(line), file=sys.stderr)
     for pipeline, rows in (late or {}).items():
         if rows:

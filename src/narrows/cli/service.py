@@ -92,7 +92,14 @@ def serve(
             from narrows.spark.session import Session
 
             spark = embedded_session(master, settings, folder.path / "spark.log")
-            return Session(spark, state=folder, pruning=True, catalog=catalog, owns_spark=True)
+            return Session(
+                spark,
+                state=folder,
+                pruning=True,
+                catalog=catalog,
+                owns_spark=True,
+                looks_elsewhere=False,
+            )
 
         service = Service(
             StateFolder(state),

@@ -89,6 +89,10 @@ class Function:
     optional_parameters: int = field(default=0, repr=False, compare=False)
     """How many of a lambda's parameters may be left out: the index in `transform(list, x -> x)`."""
     generator: Generator | None = field(default=None, repr=False, compare=False)
+    table: Callable[[Sequence[Expr]], Sequence[Output]] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """The columns of a function that stands in FROM."""
     syntax: Syntax | None = field(default=None, repr=False, compare=False)
     remembers: type[RowFunction] | None = field(default=None, repr=False, compare=False)
     """What a stateful function takes, gives and does."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from narrows.demand import ALL, LENGTH, PRESENCE, items, keys
 from narrows.expressions.function import Function, Generator, Kind, Output
-from narrows.expressions.nodes import Expr
+from narrows.expressions.nodes import Expr, Literal
 from narrows.functions import looks, results
 from narrows.functions.looks import each, same, same_if_present, shuffled
 from narrows.functions.registry import FunctionRegistry
@@ -111,6 +111,21 @@ def _inlined(args: Sequence[Expr]) -> Sequence[Output] | None:
     if not isinstance(element, Struct):
         return None
     return [Output(field.name, field.type) for field in element]
+
+
+def _stacked(args: Sequence[Expr]) -> Sequence[Output] | None:
+    rows = args[0].value if isinstance(args[0], Literal) else None
+    if not isinstance(rows, int) or rows < 1:
+        return None
+    width = -(-(len(args) - 1) // rows)
+    return [
+        Output(f"col{place}", results.common([arg.dtype for arg in args[1 + place :: width]]))
+        for place in range(width)
+    ]
+
+
+def _of_text(args: Sequence[Expr]) -> Sequence[Output]:
+    return [Output(f"c{place}", STRING) for place in range(len(args) - 1)]
 
 
 _explode = Generator(_exploded, looks.explode)
@@ -289,6 +304,13 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "posexplode_outer": {"generator": _posexplode, "any_shape": _FIRST_ONLY},
     "inline": {"generator": _inline, "any_shape": _FIRST_ONLY},
     "inline_outer": {"generator": _inline, "any_shape": _FIRST_ONLY},
+    "stack": {"generator": Generator(_stacked, looks.whole_generator)},
+    "json_tuple": {"generator": Generator(_of_text, looks.whole_generator)},
+    # in FROM
+    "range": {"table": lambda args: [Output("id", BIGINT)]},
+    "sql_keywords": {
+        "table": lambda args: [Output("keyword", STRING), Output("reserved", BOOLEAN)]
+    },
     # Spark's own time windows, as an expression in GROUP BY
     "window": {"result": results.fixed(_TIME_WINDOW), "key_name": "window"},
     "session_window": {"result": results.fixed(_TIME_WINDOW), "key_name": "session_window"},

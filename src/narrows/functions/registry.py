@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from narrows.expressions.function import Function, Kind
 
@@ -16,13 +16,17 @@ class FunctionRegistry:
         self._functions = {function.name: function for function in functions}
         self._parent = parent
         self._hidden: frozenset[str] = frozenset()
+        self.elsewhere: Callable[[str], Function | None] | None = None
+        """Who is asked for a function that is not here."""
 
     def find(self, name: str) -> Function | None:
         if name.lower() in self._hidden:
             return None
         found = self._functions.get(name.lower())
         if found is None and self._parent is not None:
-            return self._parent.find(name)
+            found = self._parent.find(name)
+        if found is None and self.elsewhere is not None:
+            found = self.elsewhere(name.lower())
         return found
 
     def add(self, function: Function) -> None:

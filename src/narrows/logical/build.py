@@ -9,38 +9,34 @@ optimizer) may only keep that meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Cast, Expr, SortKey, columns_of, rewrite, walk
+from narrows.expressions.nodes import Call, Cast, Expr, columns_of, rewrite, walk
 from narrows.logical.analytic import plan_analytic
-from narrows.logical.clauses import Clauses, Grouping
+from narrows.logical.clauses import Clauses
 from narrows.logical.from_clause import FromPlanner
+from narrows.logical.group_by import GroupBy
 from narrows.logical.grouping import plan_grouping
-from narrows.logical.grouping_sets import GroupElement, combine, expand
 from narrows.logical.nodes import (
     Distinct,
     Filter,
     Generate,
-    NamedExpr,
     Node,
     Project,
     Sort,
     relation_of,
 )
-from narrows.logical.ordering import plan_limit, select_item
+from narrows.logical.ordering import bind_order, plan_limit
 from narrows.logical.select_list import bind_select_list
 from narrows.logical.stateful import plan_stateful, stateful_calls
 from narrows.logical.subqueries import WaitingSubqueries
 from narrows.logical.unpartitioned import unpartitioned
 from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.bind import Binder
-from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import Problems, refused, span_of
 from narrows.sql.scope import Scope
 
@@ -77,16 +73,16 @@ class SelectBuilder:
         inside = queries.inside(self._scope)
         self._subqueries = WaitingSubqueries(self._ids, inside.plan)
         self._binder.plan_subquery = self._subqueries.add
-        self._from = FromPlanner(self._binder, queries)
+        self._from = FromPlanner(self._binder, queries, self._subqueries)
 
     def build(self, tree: exp.Select) -> Node:
+        if not tree.expressions:
+            raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
         for key, value in tree.args.items():
             if value and key not in _HANDLED:
                 # A hint is a comment to the tokenizer, so it has no place of its own.
                 where = tree if key != "hint" else tree.expressions[0]
                 raise refused(_CLAUSES.get(key, key.strip("_").upper()), where)
-        if not tree.expressions:
-            raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
         plan = self._from.plan(tree)
         self._problems.raise_if_any()
         clauses = self._bind_clauses(tree)
@@ -120,10 +116,11 @@ class SelectBuilder:
         self._binder.named_windows = {
             window.name.casefold(): window for window in tree.args.get("windows") or ()
         }
-        self._scope.aliases = self._named_keys(tree.args.get("group"))
+        group = GroupBy(tree.args.get("group"), self._binder)
+        self._scope.aliases = group.named_keys()
         selected = bind_select_list(tree, self._binder)
         self._scope.aliases = {}
-        items = selected.items
+        items, named = selected.items, group.named_keys()
         if self._queries.on_top:
             self._queries.notices.extend(selected.notices)
         clauses = Clauses(items, self._subqueries, selected.generated)
@@ -133,91 +130,18 @@ class SelectBuilder:
             with self._problems.collect():
                 clauses.where = self._binder.condition("WHERE", where.this, Kind.STATEFUL)
         with self._problems.collect():
-            clauses.grouping = self._bind_group(tree.args.get("group"), items)
-        with self._aliases_visible(items), self._problems.collect():
+            clauses.grouping = group.bind(items, selected.generated)
+        with self._scope.with_aliases(items, named), self._problems.collect():
             if having is not None:
                 clauses.having = _as_condition(
                     self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
                 )
             if qualify is not None:
                 clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
-        with self._aliases_visible(items, first=True), self._problems.collect():
-            clauses.order = self._bind_order(tree.args.get("order"), items)
+        with self._scope.with_aliases(items, named, first=True), self._problems.collect():
+            clauses.order = bind_order(tree.args.get("order"), items, self._binder, _ON_RESULT)
         self._problems.raise_if_any()
         return clauses
-
-    def _named_keys(self, node: exp.Group | None) -> dict[str, Expr]:
-        """Group keys that SELECT may use by name: `window.start` of `GROUP BY window(...)`."""
-        named: dict[str, Expr] = {}
-        for element in node.expressions if node is not None else ():
-            if isinstance(element, exp.Anonymous):
-                function = self._binder.functions.find(element.name)
-                if function is not None and function.key_name is not None:
-                    named[function.key_name] = self._binder.bind_in("GROUP BY", element)
-        return named
-
-    @contextmanager
-    def _aliases_visible(
-        self, items: Sequence[NamedExpr], *, first: bool = False
-    ) -> Iterator[None]:
-        self._scope.aliases = {item.name.casefold(): item.expr for item in reversed(items)}
-        self._scope.aliases_first = first
-        try:
-            yield
-        finally:
-            self._scope.aliases, self._scope.aliases_first = {}, False
-
-    def _bind_group(self, node: exp.Group | None, items: Sequence[NamedExpr]) -> Grouping | None:
-        if node is None:
-            return None
-        for key in ("totals", "all"):
-            if node.args.get(key):
-                raise refused(f"GROUP BY {key.upper()}", node)
-        grouping = Grouping()
-        elements: list[GroupElement] = []
-        for element in node.expressions:
-            elements.append(expand(element, lambda key: self._group_key(key, items, grouping)))
-        grouping.sets = combine(elements, node, lambda key: self._group_key(key, items, grouping))
-        return grouping
-
-    def _group_key(
-        self, node: exp.Expr, items: Sequence[NamedExpr], grouping: Grouping
-    ) -> list[Expr]:
-        """Notes a key of the grouping; the window is not a key like any other."""
-        key = self._bind_group_key(node, items)
-        if isinstance(key, Call) and key.function.kind is Kind.STREAM_WINDOW:
-            if grouping.window is not None:
-                raise fail(Code.INVALID_WINDOW, "a query may have one window only", key.span)
-            grouping.window = key
-            return []
-        grouping.keys.append(key)
-        return [key]
-
-    def _bind_group_key(self, node: exp.Expr, items: Sequence[NamedExpr]) -> Expr:
-        """An expression, the number of a select item, or an alias where no column is called so."""
-        key = select_item(node, items, "GROUP BY")
-        if key is None:
-            with self._aliases_visible(items):
-                key = self._binder.bind_in("GROUP BY", node, Kind.STREAM_WINDOW, Kind.STATEFUL)
-        for part in walk(key):
-            if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE:
-                raise fail(
-                    Code.MISPLACED_FUNCTION,
-                    f"aggregate function `{part.function.name}` cannot be a group key",
-                    span_of(node) or part.span,
-                )
-        return key
-
-    def _bind_order(self, node: exp.Order | None, items: Sequence[NamedExpr]) -> list[SortKey]:
-        keys = []
-        for ordered in node.expressions if node is not None else ():
-            if isinstance(ordered.this, (exp.All, exp.Var)):
-                raise refused("ORDER BY ALL", ordered)
-            expr = select_item(ordered.this, items, "ORDER BY")
-            if expr is None:
-                expr = self._binder.bind_in("ORDER BY", ordered.this, *_ON_RESULT)
-            keys.append(sort_key(ordered, expr))
-        return keys
 
     # --- the top of the plan ----------------------------------------------------------------------
 

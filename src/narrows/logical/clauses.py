@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, SortKey, rewrite, walk
 from narrows.logical.nodes import NamedExpr, as_call
-from narrows.logical.subqueries import WaitingSubqueries
+from narrows.logical.subqueries import WaitingSubqueries, is_aggregate
 from narrows.sql.scope import Relation
 
 
@@ -69,13 +68,14 @@ class Clauses:
         yield from found
         for subquery in self.subqueries.used_by(found):
             yield from subquery.operands
+            yield from subquery.outer_aggregates()
 
     def inside_groups(self) -> Iterator[Expr]:
         """Those that are evaluated on the rows of a group: its keys, and what aggregates fold."""
         if self.grouping is not None:
             yield from self.grouping.keys
         for expr in self.after_grouping():
-            yield from (part for part in walk(expr) if _is_aggregate(part))
+            yield from (part for part in walk(expr) if is_aggregate(part))
 
     def rewrite(self, change: Callable[[Expr], Expr | None]) -> None:
         """Replaces parts of every expression."""
@@ -102,7 +102,3 @@ class Clauses:
         self.order = [key._replace(expr=rewrite(key.expr, change)) for key in self.order]
         for subquery in self.subqueries.waiting.values():
             subquery.rewrite(change)
-
-
-def _is_aggregate(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.kind is Kind.AGGREGATE

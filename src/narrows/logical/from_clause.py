@@ -1,4 +1,4 @@
-"""FROM: sources, joins and LATERAL VIEW, and the relations that they bring into scope."""
+"""FROM: sources and joins, and the relations that they bring into scope."""
 
 from __future__ import annotations
 
@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from narrows.catalog.elsewhere import ElsewhereTable
+from narrows.catalog.objects import View
 from narrows.errors import Code, fail
-from narrows.expressions.function import Kind, Output
-from narrows.expressions.nodes import Call, ColumnId, Expr, columns_of
+from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.functions import operator
-from narrows.logical.nodes import DataSource, Generate, Join, JoinKind, Node, default_name
-from narrows.logical.relational_nodes import OneRow
+from narrows.logical.conjuncts import conjunction, split, with_filter
+from narrows.logical.generators import (
+    is_plain_generator,
+    lateral_generator,
+    lateral_view,
+    table_function,
+)
+from narrows.logical.nodes import DataSource, Filter, Join, JoinKind, Node, default_name
+from narrows.logical.pivot import plan_pivot
+from narrows.logical.relational_nodes import OneRow, SparkTable
 from narrows.logical.results import rename_columns, result_relation
-from narrows.schema import UNKNOWN, Field, Struct, Unknown
+from narrows.logical.subqueries import WaitingSubqueries
 from narrows.sql.bind import Binder
 from narrows.sql.binding import name_of, refused, span_of
 from narrows.sql.scope import Merged, Name, Relation, Scope
+from narrows.sql.stars import spell_out
 
 if TYPE_CHECKING:
     from narrows.logical.query import QueryPlanner
@@ -38,13 +48,18 @@ _JOIN_KINDS = {
     ("LEFT", "ANTI"): JoinKind.ANTI,
     ("", "ANTI"): JoinKind.ANTI,
 }
+_LATERAL = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT)
+"""Joins whose right side may look at the left."""
 
 
 class FromPlanner:
     """Plans the FROM clause of one SELECT, filling its scope."""
 
-    def __init__(self, binder: Binder, queries: QueryPlanner) -> None:
+    def __init__(
+        self, binder: Binder, queries: QueryPlanner, subqueries: WaitingSubqueries
+    ) -> None:
         self._binder = binder
+        self._subqueries = subqueries
         self._scope: Scope = binder.scope
         self._ids = queries.ids
         self._queries = queries
@@ -55,13 +70,15 @@ class FromPlanner:
         for join in tree.args.get("joins") or ():
             plan = self._join(plan, join)
         for lateral in tree.args.get("laterals") or ():
-            plan = self._lateral_view(plan, lateral)
+            plan = lateral_view(self._binder, plan, lateral)
         return plan
 
     # --- what may stand in FROM -------------------------------------------------------------------
 
     def _item(self, node: exp.Expr) -> Node:
         """A source, a common table expression, a query in brackets, or joins in brackets."""
+        if node.args.get("pivots"):
+            return self._pivoted(node)
         match node:
             case exp.Subquery(this=exp.Table() as table) if not node.args.get("alias"):
                 plan = self._item(_without_joins(table))
@@ -70,20 +87,45 @@ class FromPlanner:
                 return plan
             case exp.Subquery() | exp.Values() if not node.args.get("joins"):
                 return self._derived(self._queries.derived().plan(node), node)
+            case exp.Table(this=exp.Anonymous()) if not node.args.get("joins"):
+                return table_function(self._binder, node)
             case exp.Table() if not node.args.get("joins"):
                 return self._table(node)
             case exp.Lateral():
-                raise refused("LATERAL in FROM", node)
+                return self._lateral(node)
             case _:
                 raise refused(f"{type(node).__name__.upper()} with these clauses in FROM", node)
 
+    def _pivoted(self, node: exp.Expr) -> Node:
+        """Something with PIVOT or UNPIVOT after it: only what that makes can be seen around it."""
+        inside = Binder(
+            Scope(outer=self._scope.outer),
+            self._queries.functions,
+            self._binder.problems,
+            self._ids,
+        )
+        bare = type(node)(**{key: value for key, value in node.args.items() if key != "pivots"})
+        plan = FromPlanner(inside, self._queries, self._subqueries)._item(bare)
+        for pivot in node.args["pivots"]:
+            plan = plan_pivot(plan, spell_out(exp.Star(), exp.Star(), inside), pivot, inside)
+            alias = pivot.args.get("alias")
+            relation = replace(result_relation(plan), name=(alias.name or None) if alias else None)
+            inside.scope.relations, inside.scope.merged = [relation], {}
+        self._scope.add(relation, span_of(node))
+        return plan
+
     def _table(self, node: exp.Table) -> Node:
-        name = _table_name(node)
-        plan = self._queries.use_table(name)
+        parts = _table_name(node)
+        name = parts[-1]
+        plan = self._queries.use_table(name) if len(parts) == 1 else None
         if plan is not None:
             return self._derived(plan, node, name)
-        source = self._queries.find_source(name)
+        source = self._queries.find_table(parts)
         alias = node.args.get("alias")
+        if isinstance(source, View):
+            return self._derived(self._queries.view(source, name.span), node, name)
+        if isinstance(source, ElsewhereTable):
+            return self._elsewhere(source, node, name)
         shown = alias.name if alias is not None and alias.name else source.name
         relation = Relation(
             self._ids.new(), shown, source.row, is_source=True, hidden=len(source.metadata)
@@ -92,6 +134,17 @@ class FromPlanner:
         if alias is not None and alias.columns:
             return self._derived(self._queries.renamed(read, relation.shown), node)
         self._scope.add(relation, name.span)
+        return read
+
+    def _elsewhere(self, table: ElsewhereTable, node: exp.Table, name: Name) -> Node:
+        """A table that Spark reads. Its columns may be named by its whole name, too."""
+        alias = node.args.get("alias")
+        shown = alias.name if alias is not None and alias.name else name.text
+        path = () if alias is not None and alias.name else table.path
+        relation = Relation(self._ids.new(), shown, table.schema, path=path)
+        read = SparkTable(table=table, relation=relation)
+        columns = [name_of(column) for column in alias.columns] if alias is not None else []
+        self._scope.add(rename_columns(relation, columns) if columns else relation, name.span)
         return read
 
     def _derived(self, plan: Node, node: exp.Expr, name: Name | None = None) -> Node:
@@ -105,6 +158,12 @@ class FromPlanner:
         self._scope.add(relation, name.span if name is not None else span_of(node))
         return plan
 
+    def _lateral(self, node: exp.Lateral) -> Node:
+        """A subquery or a generator that may use the columns of what stands before it."""
+        if isinstance(node.this, exp.Subquery):
+            return self._derived(self._queries.inside(self._scope).plan(node.this), node)
+        return lateral_generator(self._binder, OneRow(), node)
+
     # --- joins ------------------------------------------------------------------------------------
 
     def _join(self, left: Node, node: exp.Join) -> Node:
@@ -114,7 +173,6 @@ class FromPlanner:
             "match_condition",
             "nearest",
             "directed",
-            "pivots",
         ):
             if node.args.get(key):
                 raise refused(f"{key.strip('_').upper()} joins", node)
@@ -122,6 +180,15 @@ class FromPlanner:
         kind = _JOIN_KINDS.get((side.upper(), word.upper()))
         if kind is None:
             raise refused(f"{side} {word} joins".strip(), node)
+        lateral = isinstance(node.this, exp.Lateral)
+        if lateral and kind not in _LATERAL:
+            raise refused(f"{kind.value} joins with LATERAL", node)
+        if lateral and is_plain_generator(node, kind):
+            generated = lateral_generator(self._binder, left, node.this, kind is JoinKind.LEFT)
+            on = node.args.get("on")
+            if on is None or kind is JoinKind.LEFT:
+                return generated
+            return Filter(child=generated, predicate=self._binder.condition("ON", on))
         left_relations = list(self._scope.relations)
         merged_before = dict(self._scope.merged)
         right = self._item(node.this)
@@ -144,7 +211,38 @@ class FromPlanner:
             del self._scope.relations[len(left_relations) :]
         if condition is None and kind is not JoinKind.CROSS:
             raise fail(Code.SYNTAX_ERROR, f"a {kind.value} join needs ON or USING", span_of(node))
-        return Join(kind=kind, left=left, right=right, condition=condition)
+        join = Join(kind=kind, left=left, right=right, condition=condition, lateral=lateral)
+        return self._with_subqueries(
+            join, {r.id for r in left_relations}, {r.id for r in right_relations}
+        )
+
+    def _with_subqueries(self, join: Join, left: set[int], right: set[int]) -> Node:
+        """Puts the subqueries of a condition below the join, on the side that they ask about."""
+        if join.condition is None:
+            return join
+        of_left, of_right, of_both = self._subqueries.divide([join.condition], left, right)
+        placed = join.with_children(
+            [
+                self._subqueries.place(join.left, of_left),
+                self._subqueries.place(join.right, of_right),
+            ]
+        )
+        if not of_both:
+            return placed
+        if join.kind not in (JoinKind.INNER, JoinKind.CROSS):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"a subquery in ON of a {join.kind.value} join may ask about one side only",
+                of_both[0].span,
+                "join with the subquery first",
+            )
+        asked = {column.id for column in of_both}
+        conjuncts = split(join.condition)
+        above = [c for c in conjuncts if any(column.id in asked for column in columns_of(c))]
+        rest = [c for c in conjuncts if c not in above]
+        kind, on = (JoinKind.INNER, conjunction(rest)) if rest else (JoinKind.CROSS, None)
+        joined = self._subqueries.place(replace(placed, kind=kind, condition=on), of_both)
+        return with_filter(joined, above)
 
     def _using(self, left: Scope, right: Scope, using: Sequence[Name], kind: JoinKind) -> Expr:
         """Equality of the named columns, which are one column from here on."""
@@ -176,46 +274,23 @@ class FromPlanner:
             return self._binder.call(coalesce, (left, right), left.span)
         return left
 
-    # --- LATERAL VIEW -----------------------------------------------------------------------------
 
-    def _lateral_view(self, plan: Node, node: exp.Lateral) -> Node:
-        if not node.args.get("view"):
-            raise refused("LATERAL subqueries", node)
-        generator = self._binder.bind_in("LATERAL VIEW", node.this, Kind.GENERATOR)
-        if not isinstance(generator, Call) or generator.function.generator is None:
-            self._binder.problems.raise_if_any()
-            raise fail(
-                Code.MISPLACED_FUNCTION,
-                "LATERAL VIEW takes a generator such as explode",
-                span_of(node),
-            )
-        alias = node.args.get("alias")
-        names = [name_of(column) for column in (alias.columns if alias is not None else ())]
-        relation = generated_relation(
-            generator, self._ids.new(), (alias.name or None) if alias is not None else None, names
+def _table_name(node: exp.Table) -> list[Name]:
+    """The parts of a table's name: `orders`, or `shop.orders`."""
+    if node.args.get("sample"):
+        raise fail(
+            Code.NOT_SUPPORTED,
+            "TABLESAMPLE takes rows by chance, others each time it runs",
+            span_of(node),
+            "write `WHERE rand() < 0.1` for a part of the rows, or `LIMIT 5` for a few",
         )
-        self._scope.add(relation, span_of(node))
-        return Generate(
-            child=plan,
-            generator=generator,
-            relation=relation,
-            outer=bool(node.args.get("outer")),
-        )
-
-
-def _table_name(node: exp.Table) -> Name:
-    if isinstance(node.this, exp.Anonymous):
-        raise refused("table functions", node)
     for key, value in node.args.items():
         if value and key not in ("this", "alias", "db", "catalog"):
             raise refused(f"{key.strip('_').upper()} after a source name", node)
-    if node.args.get("db") or not isinstance(node.this, exp.Identifier):
-        raise fail(
-            Code.UNKNOWN_SOURCE,
-            f"`{node.sql()}` not found: names of streams and tables have one part",
-            span_of(node),
-        )
-    return name_of(node.this)
+    named = [part for part in node.parts if isinstance(part, exp.Identifier)]
+    if len(named) != len(node.parts):
+        raise refused("this in FROM", node)
+    return [name_of(part) for part in named]
 
 
 def _without_joins(table: exp.Table) -> exp.Table:
@@ -236,31 +311,3 @@ def _common_names(left: Scope, right: Scope) -> list[Name]:
         if column.name.casefold() in theirs
     }
     return list(reversed(mine.values()))
-
-
-def generated_relation(
-    generator: Call, relation_id: int, name: str | None, names: Sequence[Name]
-) -> Relation:
-    """The columns that a generator makes, under the names that the query gives them."""
-    function = generator.function
-    assert function.generator is not None
-    outputs = function.generator.outputs(generator.args)
-    if outputs is None and isinstance(generator.args[0].dtype, Unknown):
-        # Only Spark knows what it makes: as many columns as the query names, or explode's one.
-        outputs = [Output(n.text, UNKNOWN) for n in names] or [Output("col", UNKNOWN)]
-    if outputs is None:
-        raise fail(
-            Code.WRONG_TYPE,
-            f"`{function.name}` cannot be planned on this argument",
-            generator.span,
-            "explode takes a list or a map, inline a list of structs",
-        )
-    if names and len(names) != len(outputs):
-        raise fail(
-            Code.WRONG_ARITY,
-            f"`{function.name}` makes {len(outputs)} columns, {len(names)} names were given",
-            names[0].span,
-        )
-    given = [n.text for n in names] or [output.name for output in outputs]
-    fields = tuple(Field(n, o.dtype) for n, o in zip(given, outputs, strict=True))
-    return Relation(relation_id, name, Struct(fields))

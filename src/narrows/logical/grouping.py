@@ -95,8 +95,9 @@ def _aggregation(
         )
     made = {part.id for node in topological(plan) if (part := getattr(node, "relation", None))}
     made_of = zip((*keys, *aggregates), relation.columns, strict=True)
-    computed: dict[Expr, Column] = {canonical(expr): column for expr, column in made_of}
-    clauses.rewrite_after_grouping(lambda expr: computed.get(canonical(expr)))
+    same = clauses.subqueries.first
+    computed: dict[Expr, Column] = {canonical(same(expr)): column for expr, column in made_of}
+    clauses.rewrite_after_grouping(lambda expr: computed.get(canonical(same(expr))))
     generated = [clauses.generated.relation.id] if clauses.generated is not None else []
     # Columns of the query around a subquery are constants here.
     _refuse_ungrouped(clauses, made - {relation.id, *generated})

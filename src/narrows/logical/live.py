@@ -15,12 +15,20 @@ from narrows.logical.nodes import (
     DataSink,
     DecodedSource,
     Distinct,
+    Join,
     Node,
     Project,
     StatefulFunction,
     Tail,
 )
-from narrows.logical.relational_nodes import Analytic, Keep, SetOperation, Subquery, Union
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    Recursion,
+    SetOperation,
+    Subquery,
+    Union,
+)
 from narrows.logical.subqueries import outer_columns
 from narrows.logical.walk import topological
 from narrows.sql.binding import SubqueryKind
@@ -69,10 +77,13 @@ def _wanted(node: Node, live: set[ColumnId]) -> Sequence[set[ColumnId]]:
             return [{side.outputs[place].id for place in places} for side in inputs]
         case Subquery():
             return _subquery(node, live)
-        case DataSink() | Distinct() | SetOperation():
+        case DataSink() | Distinct() | SetOperation() | Recursion():
             return [_ids(child) for child in node.children]
         case Keep():
             return [live]
+        case Join(lateral=True, right=right):
+            used = live | _used(node.expressions)
+            return [used | {column.id for column in outer_columns(right)}, used]
         case _:
             return [live | _used(node.expressions) for _ in node.children]
 

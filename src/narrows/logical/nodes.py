@@ -262,6 +262,8 @@ class Join(Node):
     left: Node
     right: Node
     condition: Expr | None = None
+    lateral: bool = False
+    """The right side is asked anew for each row of the left, whose columns it may use."""
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -284,7 +286,7 @@ class Join(Node):
         return [*self.left.outputs, *self.right.outputs]
 
     def info(self) -> Info:
-        info = {"kind": self.kind.value}
+        info = {"kind": f"{self.kind.value}{' lateral' if self.lateral else ''}"}
         if self.condition is not None:
             info["on"] = expression_text(self.condition)
         return info

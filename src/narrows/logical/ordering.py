@@ -1,4 +1,4 @@
-"""What SELECT and set operations share at their end: items by number, LIMIT and OFFSET."""
+"""What SELECT and set operations share at their end: ORDER BY, LIMIT and OFFSET."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from narrows.errors import Code, fail
-from narrows.expressions.nodes import Expr, Literal
+from narrows.expressions.function import Kind
+from narrows.expressions.nodes import Expr, Literal, SortKey
 from narrows.logical.nodes import Limit, NamedExpr, Node
 from narrows.sql.bind import Binder
+from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import span_of
+from narrows.sql.scope import Name
 
 
 def select_item(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr | None:
@@ -25,6 +28,36 @@ def select_item(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr
             span_of(node),
         )
     return items[number - 1].expr
+
+
+def bind_order(
+    node: exp.Order | None,
+    items: Sequence[NamedExpr],
+    binder: Binder,
+    allowed: Sequence[Kind] = (),
+) -> list[SortKey]:
+    """The keys of ORDER BY; `ORDER BY ALL` sorts by every item of the select list."""
+    keys: list[SortKey] = []
+    for ordered in node.expressions if node is not None else ():
+        if is_word_all(ordered.this, binder):
+            keys.extend(sort_key(ordered, item.expr) for item in items)
+            continue
+        expr = select_item(ordered.this, items, "ORDER BY")
+        if expr is None:
+            expr = binder.bind_in("ORDER BY", _named_all(ordered.this), *allowed)
+        keys.append(sort_key(ordered, expr))
+    return keys
+
+
+def is_word_all(node: exp.Expr, binder: Binder) -> bool:
+    """ALL, where no column is called so."""
+    is_all = isinstance(node, exp.Var) and node.name.upper() == "ALL"
+    return is_all and not binder.scope.knows([Name(node.name, None)])
+
+
+def _named_all(node: exp.Expr) -> exp.Expr:
+    """The parser takes `all` for the word, wherever it sorts."""
+    return exp.column(node.name) if isinstance(node, exp.Var) else node
 
 
 def plan_limit(plan: Node, tree: exp.Expr, binder: Binder) -> Node:

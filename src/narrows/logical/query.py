@@ -12,27 +12,28 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from narrows.catalog.objects import Source
-from narrows.errors import Code, fail
-from narrows.expressions.nodes import Column, Expr, SortKey, columns_of
+from narrows.catalog.elsewhere import ElsewhereTable
+from narrows.catalog.objects import Source, View
+from narrows.errors import Code, NarrowsError, Span, fail
+from narrows.expressions.nodes import Column, Expr, columns_of
 from narrows.functions import FunctionRegistry
 from narrows.functions.results import common
 from narrows.logical.build import SelectBuilder
 from narrows.logical.metadata import leave_out_metadata
 from narrows.logical.nodes import Distinct, NamedExpr, Node, Project, Sort, relation_of
-from narrows.logical.ordering import plan_limit, select_item
+from narrows.logical.ordering import bind_order, plan_limit
+from narrows.logical.recursion import is_recursive, plan_recursion
 from narrows.logical.relational_nodes import SetKind, SetOperation, Union, Values
 from narrows.logical.results import rename_columns, result_relation
 from narrows.notices import Notice
 from narrows.schema import Field, Struct
 from narrows.sql.bind import Binder
-from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import Ids, Problems, name_of, refused, span_of
 from narrows.sql.scope import Name, Relation, Scope
 from narrows.sql.statements import Query
 
-SourceFinder = Callable[[Name], Source]
-"""Finds a stream or table by name; raises when there is none."""
+TableFinder = Callable[[Sequence[Name]], Source | View | ElsewhereTable]
+"""Finds what stands in FROM by the parts of its name; raises when there is none."""
 
 
 @dataclass
@@ -43,15 +44,15 @@ class Built:
     notices: list[Notice] = field(default_factory=list)
 
 
-def build(query: Query, find_source: SourceFinder, functions: FunctionRegistry) -> Built:
+def build(query: Query, find_table: TableFinder, functions: FunctionRegistry) -> Built:
     """The logical plan of a query. Raises all that is wrong with it, together."""
-    planner = QueryPlanner(find_source, functions)
+    planner = QueryPlanner(find_table, functions)
     return Built(leave_out_metadata(planner.plan(query.tree)), planner.notices)
 
 
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)
 _READ_OF_SET_OPERATIONS = frozenset(
-    ("this", "expression", "distinct", "with_", "order", "limit", "offset")
+    ("this", "expression", "distinct", "by_name", "with_", "order", "limit", "offset")
 )
 _READ_OF_BRACKETS = frozenset(("this", "with_", "order", "limit", "offset", "alias"))
 
@@ -60,7 +61,7 @@ _READ_OF_BRACKETS = frozenset(("this", "with_", "order", "limit", "offset", "ali
 class QueryPlanner:
     """Plans queries that see the same common table expressions and the same outer query."""
 
-    find_source: SourceFinder
+    find_table: TableFinder
     functions: FunctionRegistry
     ids: Ids = field(default_factory=Ids)
     notices: list[Notice] = field(default_factory=list)
@@ -85,6 +86,17 @@ class QueryPlanner:
         if clause is not None:
             return self._with_tables(clause)._plan(tree)
         return self._plan(tree)
+
+    def view(self, view: View, span: Span | None) -> Node:
+        """The plan of a view: of its query alone, whatever is in sight where it is used."""
+        alone = replace(self, tables={}, outer=None, on_top=False)
+        try:
+            plan = alone.plan(view.query.tree)
+            return self.with_names(plan, view.columns) if view.columns else plan
+        except NarrowsError as error:
+            # Its text is another one: what is wrong there has no place in this query.
+            first = error.problems[0]
+            raise fail(first.code, f"in view `{view.name}`: {first.message}", span) from None
 
     def use_table(self, name: Name) -> Project | None:
         """A use of a common table expression; None when there is none of that name."""
@@ -116,8 +128,6 @@ class QueryPlanner:
     # --- WITH -------------------------------------------------------------------------------------
 
     def _with_tables(self, clause: exp.With) -> QueryPlanner:
-        if clause.args.get("recursive"):
-            raise refused("WITH RECURSIVE", clause)
         planner = self
         for table in clause.expressions:
             name = name_of(table.args["alias"].this)
@@ -126,14 +136,20 @@ class QueryPlanner:
                 raise fail(
                     Code.DUPLICATE_OBJECT, f"WITH has two tables called `{name.text}`", name.span
                 )
-            plan = planner.derived().plan(table.this)
             columns = [name_of(column) for column in table.args["alias"].columns]
-            if columns:
-                plan = planner._with_names(plan, columns)
-            planner = replace(planner, tables={**planner.tables, name.text.casefold(): plan})
+            if clause.args.get("recursive") and is_recursive(table, name):
+                plan = plan_recursion(planner.derived(), table, name, columns)
+            else:
+                plan = planner.derived().plan(table.this)
+                plan = planner.with_names(plan, columns) if columns else plan
+            planner = planner.with_table(name, plan)
         return planner
 
-    def _with_names(self, plan: Node, names: Sequence[Name]) -> Node:
+    def with_table(self, name: Name, plan: Node) -> QueryPlanner:
+        """The planner of queries that see this as a common table expression."""
+        return replace(self, tables={**self.tables, name.text.casefold(): plan})
+
+    def with_names(self, plan: Node, names: Sequence[Name]) -> Node:
         renamed = rename_columns(result_relation(plan), names)
         fields = [NamedExpr(c.name, c) for c in renamed.columns]
         return Project(
@@ -159,6 +175,8 @@ class QueryPlanner:
 
     def _combined(self, left: Node, right: Node, tree: exp.Expr) -> Node:
         kind = type(tree).__name__.upper()
+        if tree.args.get("by_name"):
+            right = self._by_name(left, right, tree)
         if len(left.outputs) != len(right.outputs):
             raise fail(
                 Code.WRONG_ARITY,
@@ -180,19 +198,26 @@ class QueryPlanner:
         union = Union(inputs=flat, relation=relation)
         return union if keeps_all else Distinct(child=union)
 
+    def _by_name(self, left: Node, right: Node, tree: exp.Expr) -> Node:
+        """`UNION BY NAME`: the right side's columns in the order of the left side's."""
+        theirs = {column.name.casefold(): column for column in right.outputs}
+        mine = [column.name.casefold() for column in left.outputs]
+        for side, names in ((left, mine), (right, list(theirs))):
+            missing = [c.name for c in side.outputs if c.name.casefold() not in {*mine} & {*theirs}]
+            if missing or len(set(names)) < len(side.outputs):
+                which = (
+                    f"`{missing[0]}` is on one side only" if missing else "a name is there twice"
+                )
+                raise fail(Code.UNKNOWN_COLUMN, f"UNION BY NAME: {which}", span_of(tree.expression))
+        return self.renamed(right, [theirs[name] for name in mine])
+
     def _sorted_and_limited(self, plan: Node, tree: exp.Expr) -> Node:
         """ORDER BY and LIMIT of a query that is no SELECT: over the columns of its result."""
         problems = Problems()
         relation = result_relation(plan)
         binder = Binder(Scope([relation]), self.functions, problems, self.ids)
-        order = tree.args.get("order")
-        keys: list[SortKey] = []
-        for ordered in order.expressions if order is not None else ():
-            columns = [NamedExpr(c.name, c) for c in relation.columns]
-            expr = select_item(ordered.this, columns, "ORDER BY")
-            if expr is None:
-                expr = binder.bind_in("ORDER BY", ordered.this)
-            keys.append(sort_key(ordered, expr))
+        columns = [NamedExpr(c.name, c) for c in relation.columns]
+        keys = bind_order(tree.args.get("order"), columns, binder)
         problems.raise_if_any()
         if keys:
             plan = Sort(child=plan, keys=tuple(keys))
@@ -219,7 +244,11 @@ class QueryPlanner:
                 for place in range(len(rows[0]))
             )
         )
-        return Values(rows=tuple(rows), relation=Relation(self.ids.new(), None, schema))
+        relation = Relation(self.ids.new(), None, schema)
+        alias = tree.args.get("alias")
+        if alias is not None and alias.columns:
+            relation = rename_columns(relation, [name_of(column) for column in alias.columns])
+        return Values(rows=tuple(rows), relation=relation)
 
 
 def _refuse_others(tree: exp.Expr, read: frozenset[str], what: str) -> None:

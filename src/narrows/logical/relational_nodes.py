@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Self
 
+from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.expressions.nodes import Call, Column, Expr
 from narrows.expressions.text import expression_text
-from narrows.logical.nodes import Info, Listing, Node, UnaryNode, as_call
+from narrows.logical.nodes import Info, Listing, NamedExpr, Node, UnaryNode, as_call
 from narrows.sql.binding import SubqueryKind
 from narrows.sql.scope import Relation
 
@@ -44,6 +45,46 @@ class Values(Node):
     def info(self) -> Info:
         columns = Listing(self.relation.schema.names, ", ")
         return {"columns": columns, "rows": str(len(self.rows))}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SparkTable(Node):
+    """A view or table of the Spark session, which Spark reads: these columns of it."""
+
+    table: ElsewhereTable
+    relation: Relation
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        names = self.relation.schema.names
+        read = f"{len(names)} of {len(self.table.schema)} columns"
+        return {"table": self.table.name, "schema": Listing(names, ", "), "reads": read}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableFunction(Node):
+    """The rows of a function that stands in FROM: `range(10)`."""
+
+    call: Call
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.call,)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, call=as_call(expressions[0]))
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        columns = Listing(self.relation.schema.names, ", ")
+        return {"function": expression_text(self.call), "columns": columns}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,6 +199,89 @@ class Analytic(UnaryNode):
 
     def info(self) -> Info:
         return {"calls": Listing([expression_text(call) for call in self.calls])}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pivot(UnaryNode):
+    """Groups by keys, and folds the rows of each value of `by` into columns of their own.
+
+    Outputs the keys, then for each value a column for each call.
+    """
+
+    keeps_state = True
+    folds = True
+
+    keys: tuple[NamedExpr, ...]
+    by: tuple[Expr, ...]
+    calls: tuple[Call, ...]
+    values: tuple[tuple[Expr, ...], ...]
+    relation: Relation
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*(key.expr for key in self.keys), *self.by, *self.calls)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        keys, by = len(self.keys), len(self.keys) + len(self.by)
+        named = zip(self.keys, expressions[:keys], strict=True)
+        return replace(
+            self,
+            keys=tuple(NamedExpr(key.name, expr) for key, expr in named),
+            by=tuple(expressions[keys:by]),
+            calls=tuple(as_call(expr) for expr in expressions[by:]),
+        )
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        return {
+            "keys": Listing([expression_text(key.expr) for key in self.keys]),
+            "calls": Listing([expression_text(call) for call in self.calls]),
+            "for": Listing([expression_text(expr) for expr in self.by], ", "),
+            "values": Listing([", ".join(map(expression_text, value)) for value in self.values]),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recursion(Node):
+    """WITH RECURSIVE: the rows of `first`, and those that `step` makes of the rows before them,
+    until it makes none. In `step`, a `RecursiveRows` stands for the rows before."""
+
+    first: Node
+    step: Node
+    relation: Relation
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.first, self.step)
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, first=children[0], step=children[1])
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        return {"columns": Listing(self.relation.schema.names, ", ")}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecursiveRows(Node):
+    """The rows that the last step of a recursion made."""
+
+    of: int
+    """The number of the recursion's relation."""
+    relation: Relation
+
+    @property
+    def outputs(self) -> Sequence[Column]:
+        return self.relation.columns
+
+    def info(self) -> Info:
+        return {"columns": Listing(self.relation.schema.names, ", ")}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

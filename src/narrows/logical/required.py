@@ -51,8 +51,13 @@ from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
     OneRow,
+    Pivot,
+    Recursion,
+    RecursiveRows,
     SetOperation,
+    SparkTable,
     Subquery,
+    TableFunction,
     Union,
     Values,
 )
@@ -154,14 +159,14 @@ class _Collector:
                         self.look(branch.outputs[ordinal], wanted)
             case Subquery():
                 self._subquery(node)
-            case DataSink() | Distinct() | SetOperation():
-                # All consume whole rows: a sink writes them, the others compare them.
+            case DataSink() | Distinct() | SetOperation() | Recursion():
+                # All consume whole rows: a sink writes them, the others compare or repeat them.
                 for child in node.children:
                     for column in child.outputs:
                         self.want(column, ALL)
-            case Keep() | OneRow() | Values():
+            case Keep() | OneRow() | RecursiveRows() | SparkTable() | TableFunction() | Values():
                 pass  # hands on what is wanted of it, or has nothing below
-            case Filter() | Join() | Window() | Sort() | Limit() | Tail():
+            case Filter() | Join() | Window() | Sort() | Limit() | Tail() | Pivot():
                 for expr in node.expressions:
                     self.look(expr, ALL)
             case _:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from narrows.errors import Code, InternalError, fail
 from narrows.logical.nodes import Distinct, Filter, Limit, NamedExpr, Node, Project, Sort
-from narrows.logical.relational_nodes import SetOperation, Union, Values
+from narrows.logical.relational_nodes import Pivot, Recursion, SetOperation, Union, Values
 from narrows.schema import Field, Struct
 from narrows.sql.scope import Name, Relation
 
@@ -17,7 +17,7 @@ def result_relation(plan: Node) -> Relation:
     match plan:
         case Sort(child=child) | Limit(child=child) | Distinct(child=child) | Filter(child=child):
             return result_relation(child)
-        case Project() | Union() | SetOperation() | Values():
+        case Project() | Union() | SetOperation() | Values() | Recursion() | Pivot():
             return plan.relation
         case _:
             raise InternalError(f"{plan.operator} is not the top of a query")

@@ -24,7 +24,14 @@ from narrows.logical.nodes import (
     Sort,
     Window,
 )
-from narrows.logical.relational_nodes import Analytic, SetOperation, Subquery, Union
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Pivot,
+    Recursion,
+    SetOperation,
+    Subquery,
+    Union,
+)
 from narrows.logical.walk import topological
 from narrows.notices import Notice
 
@@ -102,6 +109,19 @@ def _problems(node: Node, plan: Node) -> Iterator[Problem | None]:
                 "an aggregation of an aggregation changes with every row",
                 None,
                 "use a stream window in GROUP BY, whose groups come to an end",
+            )
+        case Recursion() | Pivot() if is_stream(node):
+            name = "WITH RECURSIVE" if isinstance(node, Recursion) else "PIVOT"
+            yield _refused(
+                f"{name} waits for the last row of a stream",
+                None,
+                "run it as a query over what is there now",
+            )
+        case Join(lateral=True):
+            yield _refused(
+                "a LATERAL subquery asks anew for each row, which no pipeline can",
+                None,
+                "use LATERAL VIEW for a generator, or a join",
             )
         case Join():
             yield _join_problem(node, plan)

@@ -7,14 +7,15 @@ adds the column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
-from narrows.expressions.nodes import Column, Expr, columns_of, rewrite
-from narrows.logical.nodes import NamedExpr, Node, Project, Sort, relation_of
+from narrows.expressions.function import Kind
+from narrows.expressions.nodes import Call, Column, ColumnId, Expr, columns_of, rewrite, walk
+from narrows.logical.nodes import NamedExpr, Node, Project, Sort, as_call, relation_of
 from narrows.logical.relational_nodes import Analytic, Subquery
 from narrows.logical.walk import topological, transform_up
 from narrows.schema import BOOLEAN, DataType, Field, Struct
@@ -44,6 +45,16 @@ class WaitingSubquery:
         yield from (column for operand in self.operands for column in columns_of(operand))
         yield from outer_columns(self.subplan)
 
+    def outer_aggregates(self) -> Iterator[Call]:
+        """Aggregates of the groups around it that it looks at: `HAVING EXISTS (... sum(t.v))`."""
+        outer = {column.id for column in outer_columns(self.subplan)}
+        for node in topological(self.subplan):
+            for expr in node.expressions if not node.folds else ():
+                for part in walk(expr):
+                    used = {column.id for column in columns_of(part)}
+                    if is_aggregate(part) and used and used <= outer:
+                        yield as_call(part)
+
     def rewrite(self, change: Callable[[Expr], Expr | None]) -> None:
         """Replaces parts of what it says about the rows of the query around it."""
         self.operands = tuple(rewrite(operand, change) for operand in self.operands)
@@ -70,6 +81,8 @@ class WaitingSubqueries:
     ids: Ids
     plan_query: PlanQuery
     waiting: dict[int, WaitingSubquery] = field(default_factory=dict)
+    _asked: dict[tuple[SubqueryKind, tuple[Expr, ...], str], Column] = field(default_factory=dict)
+    _first: dict[ColumnId, Column] = field(default_factory=dict)
 
     def add(self, kind: SubqueryKind, operands: tuple[Expr, ...], tree: exp.Expr) -> Column:
         """Plans a subquery; the column that will hold its answer."""
@@ -86,7 +99,14 @@ class WaitingSubqueries:
         relation = Relation(number, None, schema)
         span = span_of(tree)
         self.waiting[number] = WaitingSubquery(kind, operands, subplan, relation, span)
-        return relation.column(0, span)
+        column = relation.column(0, span)
+        self._asked.setdefault((kind, operands, tree.sql(dialect="spark")), column)
+        self._first[column.id] = self._asked[kind, operands, tree.sql(dialect="spark")]
+        return column
+
+    def first(self, expr: Expr) -> Expr:
+        """The expression, with the first of all subqueries that ask the same in place of each."""
+        return rewrite(expr, lambda e: self._first.get(e.id) if isinstance(e, Column) else None)
 
     def _only_rows(self, plan: Node) -> Node:
         """EXISTS looks at no column, so nothing is computed from other rows for one."""
@@ -121,11 +141,27 @@ class WaitingSubqueries:
         used = dict.fromkeys(c.id.relation for expr in expressions for c in columns_of(expr))
         return [self.waiting[number] for number in used if number in self.waiting]
 
+    def divide(
+        self, expressions: Iterable[Expr], left: Collection[int], right: Collection[int]
+    ) -> tuple[list[Column], list[Column], list[Column]]:
+        """The answers that expressions need, by the side of a join whose rows tell them: the left
+        (or none at all), the right, or only both together."""
+        sides: tuple[list[Column], list[Column], list[Column]] = ([], [], [])
+        for subquery in self.used_by(expressions):
+            used = {column.id.relation for column in subquery.outer_columns()}
+            place = 0 if not used & {*right} else 1 if not used & {*left} else 2
+            sides[place].append(subquery.relation.columns[0])
+        return sides
+
     def refuse(self, expressions: Iterable[Expr], where: str) -> None:
         for subquery in self.used_by(expressions):
             raise fail(
                 Code.NOT_SUPPORTED, f"subqueries in {where} cannot be planned yet", subquery.span
             )
+
+
+def is_aggregate(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.kind is Kind.AGGREGATE
 
 
 def outer_columns(plan: Node) -> Iterator[Column]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from narrows.expressions.nodes import Column, ColumnId, Expr, rewrite
 from narrows.logical.live import Live, live_columns
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, Project, relation_of
-from narrows.logical.relational_nodes import Analytic, Keep, Subquery, Union
+from narrows.logical.relational_nodes import Analytic, Keep, SparkTable, Subquery, Union
 from narrows.logical.walk import fresh_numbers, topological
 from narrows.schema import Struct
 from narrows.sql.scope import Relation
@@ -83,7 +83,7 @@ def _shrunk_relations(
     kept: dict[int, set[int]] = {}
     relations: dict[int, Relation] = {}
     for node in topological(plan):
-        if not isinstance(node, (Project, Aggregation, Analytic, Union)):
+        if not isinstance(node, (Project, Aggregation, Analytic, SparkTable, Union)):
             continue
         number = node.relation.id
         relations[number] = node.relation
@@ -108,6 +108,8 @@ def _shrink(node: Node, relation: Relation, places: Sequence[int], fresh: Iterat
         case Aggregation(keys=keys, calls=calls):
             kept = tuple(calls[place - len(keys)] for place in places if place >= len(keys))
             return replace(node, calls=kept, relation=relation)
+        case SparkTable():
+            return replace(node, relation=relation)
         case Analytic(calls=calls):
             return replace(node, calls=tuple(calls[p] for p in places), relation=relation)
         case Union(inputs=inputs):

@@ -72,7 +72,8 @@ def _divide(
     to_left: Collection[JoinKind],
     to_right: Collection[JoinKind],
 ) -> _Sides:
-    """Which conjuncts may go to which side, where the kind of the join lets them."""
+    """Which conjuncts may go to which side, where the kind of the join lets them. A lateral side is
+    left as it is: what Spark can do with it depends on its shape."""
     left = {column.id for column in join.left.outputs}
     right = {column.id for column in join.right.outputs}
     sides = _Sides()
@@ -82,7 +83,7 @@ def _divide(
             sides.others.append(conjunct)
         elif used <= left:
             (sides.left if join.kind in to_left else sides.others).append(conjunct)
-        elif used <= right:
+        elif used <= right and not join.lateral:
             (sides.right if join.kind in to_right else sides.others).append(conjunct)
         else:
             (sides.both if used <= left | right else sides.others).append(conjunct)

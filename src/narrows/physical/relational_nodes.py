@@ -7,8 +7,13 @@ from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
     OneRow,
+    Pivot,
+    Recursion,
+    RecursiveRows,
     SetOperation,
+    SparkTable,
     Subquery,
+    TableFunction,
     Union,
     Values,
 )
@@ -19,6 +24,26 @@ class PhysicalOneRow(OneRow):
 
 
 class PhysicalValues(Values):
+    pass
+
+
+class PhysicalTableFunction(TableFunction):
+    pass
+
+
+class PhysicalPivot(Pivot):
+    pass
+
+
+class PhysicalRecursion(Recursion):
+    pass
+
+
+class PhysicalRecursiveRows(RecursiveRows):
+    pass
+
+
+class PhysicalSparkTable(SparkTable):
     pass
 
 
@@ -47,6 +72,11 @@ class PhysicalKeep(Keep):
 RELATIONAL_COUNTERPARTS: dict[type[Node], type[Node]] = {
     OneRow: PhysicalOneRow,
     Values: PhysicalValues,
+    TableFunction: PhysicalTableFunction,
+    Pivot: PhysicalPivot,
+    Recursion: PhysicalRecursion,
+    RecursiveRows: PhysicalRecursiveRows,
+    SparkTable: PhysicalSparkTable,
     Union: PhysicalUnion,
     SetOperation: PhysicalSetOperation,
     Subquery: PhysicalSubquery,

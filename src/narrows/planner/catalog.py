@@ -6,13 +6,13 @@ A pipeline is planned when it is created, so what is in a catalog can be planned
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from narrows.catalog.declare import declared_sink, declared_source
 from narrows.catalog.describe import ResultTable, describe, show
-from narrows.catalog.objects import Pipeline, Source
+from narrows.catalog.objects import Pipeline, Source, View
 from narrows.catalog.store import CatalogObject, Declared, ObjectStore, find_named
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, joined, listed
 from narrows.explain.plan import Plan
@@ -27,6 +27,7 @@ from narrows.sql.statements import (
     CreatePipeline,
     CreateSink,
     CreateSource,
+    CreateView,
     Describe,
     Drop,
     Explain,
@@ -88,11 +89,13 @@ class Catalog(ObjectStore):
         self.check(_text_of(path), str(path))
 
     def execute_statement(self, statement: Statement) -> Answer:
-        if isinstance(statement, CreateSource | CreateSink | Drop | Set):
+        if isinstance(statement, CreateSource | CreateView | CreateSink | Drop | Set):
             self._planned.clear()
         match statement:
             case CreateSource():
                 self._declare(statement, self._sources, declared_source)
+            case CreateView():
+                self._declare(statement, self._views, self._view)
             case CreateSink():
                 self._declare(statement, self._sinks, declared_sink)
             case CreatePipeline():
@@ -155,6 +158,7 @@ class Catalog(ObjectStore):
         existing = objects.get(key)
         if existing is not None and statement.if_not_exists:
             return
+        self._refuse_another_kind(statement)
         if existing is not None and not statement.or_replace:
             raise fail(
                 Code.DUPLICATE_OBJECT,
@@ -166,6 +170,22 @@ class Catalog(ObjectStore):
         if existing is not None:
             self._check_replaceable(objects, key, made)
         objects[key] = made
+
+    def _refuse_another_kind(self, statement: Create) -> None:
+        """In FROM, a name is that of a stream or table, or of a view."""
+        others: Mapping[str, CatalogObject] = {}
+        if isinstance(statement, CreateSource):
+            others = self._views
+        if isinstance(statement, CreateView):
+            others = self._sources
+        other = others.get(statement.name.casefold())
+        if other is not None:
+            raise fail(
+                Code.DUPLICATE_OBJECT,
+                f"a {other.kind.value} called `{statement.name}` exists already",
+                statement.name_span,
+                "use another name",
+            )
 
     def _check_replaceable(self, objects: dict[str, Object], key: str, made: Object) -> None:
         """What uses the old definition must still plan with the new one."""
@@ -182,6 +202,20 @@ class Catalog(ObjectStore):
                 f" {error.problems[0].message}",
                 hint=f"drop it first: `DROP PIPELINE {pipeline.name}`",
             ) from None
+
+    def _view(self, statement: CreateView) -> View:
+        view = View(name=statement.name, query=statement.query, columns=statement.columns)
+        if view.name.casefold() in self._read_by(view.query):
+            message = f"view `{view.name}` would read itself"
+            raise fail(Code.NOT_SUPPORTED, message, statement.name_span)
+        plan = plan_query(view.query, self)
+        if view.columns and len(view.columns) != len(plan.bound.outputs):
+            raise fail(
+                Code.WRONG_ARITY,
+                f"{len(view.columns)} names for {len(plan.bound.outputs)} columns",
+                view.columns[0].span,
+            )
+        return view
 
     def _pipeline(self, statement: CreatePipeline) -> Pipeline:
         sinks = tuple(self.sink(name, span).name for name, span in statement.sinks)
@@ -201,7 +235,17 @@ class Catalog(ObjectStore):
         if key not in objects and statement.if_exists:
             return
         name = Name(statement.name, statement.name_span)
-        users = self.users_of(find_named(objects, statement.kind.value, name))
+        found = find_named(objects, statement.kind.value, name)
+        views = self.views_of(found) if isinstance(found, Source | View) else []
+        if views:
+            raise fail(
+                Code.OBJECT_IN_USE,
+                f"{statement.kind.value} `{statement.name}` is used by view"
+                f" {listed([f'`{view.name}`' for view in views])}",
+                statement.name_span,
+                f"drop what uses it first: `DROP VIEW {views[0].name}`",
+            )
+        users = self.users_of(found)
         if users:
             raise fail(
                 Code.OBJECT_IN_USE,
@@ -213,6 +257,8 @@ class Catalog(ObjectStore):
         match statement.kind:
             case ObjectKind.STREAM | ObjectKind.TABLE:
                 del self._sources[key]
+            case ObjectKind.VIEW:
+                del self._views[key]
             case ObjectKind.SINK:
                 del self._sinks[key]
             case ObjectKind.PIPELINE:

@@ -45,7 +45,7 @@ def plan_query(
     """Plans a parsed query; with a pipeline, its sinks stand on top of it."""
     try:
         with deep_recursion():
-            built = build(query, catalog.find_source, catalog.functions)
+            built = build(query, catalog.find_table, catalog.functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
             plan = _optimise(bound, built.notices, disabled, check)

@@ -13,6 +13,7 @@ too: a crash in between must not give its state to the next one of that name.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, get_args
@@ -25,17 +26,21 @@ from narrows.sql.statements import (
     CreatePipeline,
     CreateSink,
     CreateSource,
+    CreateView,
     Drop,
     ObjectKind,
     Set,
 )
 
 Desired = Literal["running", "stopped", "dropped"]
-Declaration = CreateSource | CreateSink | CreatePipeline | Drop | Set
+Declaration = CreateSource | CreateView | CreateSink | CreatePipeline | Drop | Set
 """Statements that change what is kept."""
 
-_ORDER = ("set", ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.SINK, ObjectKind.PIPELINE)
-"""Pipelines know sources and sinks; nothing else knows anything."""
+_ORDER = (
+    "set",
+    *(ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.VIEW, ObjectKind.SINK, ObjectKind.PIPELINE),
+)
+"""Views know sources, pipelines know all of them; nothing else knows anything."""
 _SOURCES = (ObjectKind.STREAM, ObjectKind.TABLE)
 
 Key = tuple[object, str]
@@ -107,7 +112,7 @@ class ServiceStore:
                 self._statements.pop((kind, name.casefold()), None)
                 if kind is ObjectKind.PIPELINE:
                     self._desired[name.casefold()] = "dropped"
-            case CreateSource() | CreateSink() | CreatePipeline():
+            case CreateSource() | CreateView() | CreateSink() | CreatePipeline():
                 kind, name = kind_of(statement), statement.name.casefold()
                 if kind in _SOURCES:  # streams and tables share their names
                     for other in _SOURCES:
@@ -117,7 +122,10 @@ class ServiceStore:
 
     def _ordered(self) -> Iterator[str]:
         for wanted in _ORDER:
-            yield from (text for (kind, _), text in self._statements.items() if kind == wanted)
+            texts = {
+                name: text for (kind, name), text in self._statements.items() if kind == wanted
+            }
+            yield from _views_first(texts) if wanted is ObjectKind.VIEW else texts.values()
 
     # --- what shall run ---------------------------------------------------------------------------
 
@@ -159,6 +167,17 @@ class ServiceStore:
             return None
 
 
+def _views_first(texts: Mapping[str, str]) -> Iterator[str]:
+    """Views, each after those that it names: one that was replaced may read a younger one."""
+    waiting = dict(texts)
+    while waiting:
+        for name, text in waiting.items():
+            words = set(re.findall(r"\w+", text.casefold()))
+            if not words & (waiting.keys() - {name}):
+                break
+        yield waiting.pop(name)
+
+
 def declaring_text(statement: Declaration, text: str, span: Span) -> str:
     """A declaration as it is kept: a CREATE without OR REPLACE and IF NOT EXISTS, which were about
     what was there before."""
@@ -167,8 +186,12 @@ def declaring_text(statement: Declaration, text: str, span: Span) -> str:
     return f"CREATE {kind_of(statement).value.upper()} {text[statement.name_span.start : span.end]}"
 
 
-def kind_of(statement: CreateSource | CreateSink | CreatePipeline | Drop) -> ObjectKind:
+def kind_of(
+    statement: CreateSource | CreateView | CreateSink | CreatePipeline | Drop,
+) -> ObjectKind:
     match statement:
+        case CreateView():
+            return ObjectKind.VIEW
         case CreateSink():
             return ObjectKind.SINK
         case CreatePipeline():

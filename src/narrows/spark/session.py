@@ -41,6 +41,7 @@ from narrows.spark.run.pipeline_run import RUNNING
 from narrows.spark.run.projections import Projections
 from narrows.spark.run.query_counts import QueryCounts
 from narrows.spark.run.run import Run, read_rows
+from narrows.spark.run.session_tables import SessionTables
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
 from narrows.spark.streaming.failures import Restart
@@ -107,7 +108,10 @@ class Session:
         pruning: bool,
         catalog: Catalog,
         owns_spark: bool,
+        looks_elsewhere: bool = True,
     ) -> None:
+        """`looks_elsewhere`: queries may name views, tables and functions of the Spark session, and
+        files by their paths."""
         self.spark = spark
         self.catalog = catalog
         self.state = state
@@ -123,6 +127,10 @@ class Session:
         self._supervisor = Supervisor(self._own_thread)
         self._shared = SharedStreams(self._context, self._supervisor)
         self._projections = Projections(self._context, catalog)
+        self._tables = SessionTables(spark)
+        if looks_elsewhere:
+            catalog.elsewhere = self._tables
+            catalog.functions.elsewhere = self._tables.function
         ship_package(spark)
 
     @property
@@ -270,17 +278,21 @@ class Session:
         self,
         name: str,
         frame: DataFrame,
-        schema: str | Struct,
+        schema: str | Struct | None = None,
         payload: str = "value",
         **options: OptionValue,
     ) -> None:
-        """Makes the payloads of a data frame - of Kafka, Delta, anything - a source.
+        """Makes a data frame a table, or its payloads - of Kafka, Delta, anything - a source.
 
-        `payload` is the column that holds them, `schema` what is in them. A streaming data frame
-        makes a stream, any other a table. Options are those that all sources have: `format` and
-        its own, `on_error`, `eventtime`, `eventtime_unit`, `watermark`; of a stream also `shared`
-        and `start_at`.
+        Without a schema it is a table of the frame's columns, of which Spark reads those that are
+        used. With one, `payload` is the column that holds payloads, and `schema` what is in them.
+        A streaming data frame makes a stream, any other a table. Options are those that all sources
+        have: `format` and its own, `on_error`, `eventtime`, `eventtime_unit`, `watermark`; of a
+        stream also `shared` and `start_at`.
         """
+        if schema is None:
+            self._register_rows(name, frame, options)
+            return
         payloads = PayloadFrame(frame, payload)
         statement = CreateSource(
             name=name,
@@ -292,6 +304,17 @@ class Session:
         source = declared_source(statement, CONNECTORS.find("dataframe"))
         self.catalog.add_source(source)
         self._frames[name.casefold()] = payloads
+
+    def _register_rows(
+        self, name: str, frame: DataFrame, options: Mapping[str, OptionValue]
+    ) -> None:
+        if options:
+            raise fail(
+                Code.UNKNOWN_OPTION,
+                f"options ({', '.join(options)}) are for payloads, and `{name}` has columns",
+                hint="give a schema of what is in the payloads",
+            )
+        self._tables.register(name, frame)
 
     # --- pipelines --------------------------------------------------------------------------------
 
@@ -391,6 +414,9 @@ class Session:
             stop_session(self.spark)
         else:
             self._context.tables.forget()
+            self._tables.forget()
+        if self.catalog.elsewhere is self._tables:
+            self.catalog.elsewhere = self.catalog.functions.elsewhere = None
 
     def __enter__(self) -> Self:
         return self

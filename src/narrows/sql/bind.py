@@ -28,7 +28,7 @@ from narrows.schema import (
     VOID,
 )
 from narrows.sql import forms
-from narrows.sql.bind_access import bind_access, field
+from narrows.sql.bind_access import bind_access, field, part_of_variant
 from narrows.sql.bind_calls import bind_call
 from narrows.sql.bind_operators import (
     between,
@@ -48,7 +48,6 @@ from narrows.sql.binding import (
     SubqueryKind,
     find_function,
     refused,
-    span_of,
 )
 from narrows.sql.carried import carried
 from narrows.sql.literals import (
@@ -136,6 +135,8 @@ class Binder:
                 return bind_access(self, node)
             case exp.Paren():
                 return self.bind(node.this)
+            case exp.JSONExtract():
+                return part_of_variant(self, node)
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.HexString():
                 return bind_literal(node)
             case exp.Introducer():
@@ -148,6 +149,8 @@ class Binder:
                 return bind_call(self, node)
             case exp.IgnoreNulls() | exp.RespectNulls():
                 return bind_call(self, node)
+            case exp.Tuple():
+                return bind_call(self, exp.Anonymous(this="struct", expressions=node.expressions))
             case exp.Not():
                 return negation(self, node)
             case exp.Is():
@@ -187,15 +190,9 @@ class Binder:
             raise refused(f"a subquery in {self.clause}", node)
         if self.scope.lambda_depth:
             raise refused("a subquery in a lambda", node)
-        if self.clause == "ON":
-            raise fail(
-                Code.NOT_SUPPORTED,
-                "a subquery in ON cannot be planned yet",
-                span_of(node),
-                "move the condition into WHERE, or join with the subquery",
-            )
         clause, allowed = self.clause, self.allowed
         bound = tuple(self.bind(operand) for operand in operands)
+        self.scope.asking = allowed
         try:
             return self.plan_subquery(kind, bound, node)
         finally:

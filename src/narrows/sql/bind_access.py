@@ -71,6 +71,22 @@ def bind_access(binder: Binder, node: exp.Expr) -> Expr:
     return value
 
 
+def part_of_variant(binder: Binder, node: exp.JSONExtract) -> Expr:
+    """`v:a.b[0]` is `variant_get(v, '$.a.b[0]', 'variant')`. No type of ours is a VARIANT."""
+    base = binder.bind(node.this)
+    if not isinstance(base.dtype, Unknown):
+        raise fail(
+            Code.WRONG_TYPE,
+            f"`{expression_text(base)}` is {type_text(base.dtype)}, `:` goes into a VARIANT",
+            base.span or span_of(node),
+            "a field is read by name: `b->c`"
+            if isinstance(base.dtype, Struct)
+            else "make one of a text: `parse_json(x):a`",
+        )
+    path = (literal(node.expression.name), literal("variant"))
+    return binder.call(binder.function("variant_get", None), (base, *path), base.span)
+
+
 def field(binder: Binder, base: Expr, name: Name) -> Expr:
     span = Span.around((base.span, name.span))
     match base.dtype:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.expressions.function import Function, Kind
-from narrows.expressions.nodes import Call, Expr, SortKey
+from narrows.expressions.nodes import Call, Expr, SortKey, columns_of
 from narrows.sql.bind_arguments import FOLDING, IN_ANALYTIC, bind_arguments
 from narrows.sql.binding import find_function, refused, span_of
 
@@ -42,9 +42,36 @@ def bind_call(binder: Binder, node: exp.Expr) -> Expr:
         clauses.over = _with_named_window(binder, clauses.over)
         if _is_analytic(function, clauses.over):
             function = replace(function, kind=Kind.ANALYTIC)
+    if _may_be_around(binder, function):
+        found = _aggregate_around(binder, function, call, span)
+        if found is not None:
+            return _apply_clauses(binder, found, clauses, span)
     _check_place(binder, function, clauses, span)
     bound = bind_arguments(binder, function, call, span)
     return _apply_clauses(binder, bound, clauses, span)
+
+
+def _may_be_around(binder: Binder, function: Function) -> bool:
+    """Whether an aggregate may be one of the query around: it cannot stand here."""
+    around = binder.scope.outer
+    here = function.kind in binder.allowed
+    return (
+        function.kind is Kind.AGGREGATE
+        and not here
+        and around is not None
+        and (Kind.AGGREGATE in around.asking)
+    )
+
+
+def _aggregate_around(
+    binder: Binder, function: Function, call: exp.Anonymous, span: Span | None
+) -> Call | None:
+    """`HAVING EXISTS (SELECT 1 FROM u WHERE u.w < sum(t.v))`: the sum is one of the outer groups,
+    for it looks at nothing else."""
+    bound = bind_arguments(binder, function, call, span)
+    mine = {relation.id for relation in binder.scope.relations}
+    used = [column.id.relation for column in columns_of(bound)]
+    return bound if used and not mine & set(used) else None
 
 
 def _is_analytic(function: Function, over: exp.Window) -> bool:

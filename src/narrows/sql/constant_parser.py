@@ -1,4 +1,4 @@
-"""How constants and types are read: `DATE '2020-01-01'`, `INTERVAL 1 day 2 hours`, `ARRAY<INT>`.
+"""How constants, types and paths are read: `DATE '2020-01-01'`, `INTERVAL 1 day`, `ARRAY<INT>`.
 
 What stands after a constant belongs to the whole of it: `DATE '2020-01-01'::string` is a cast of
 the date.
@@ -42,6 +42,44 @@ class ConstantParser(SparkParser):
             return self._parse_column_ops(constant)
         parsed: exp.Expr | None = super()._parse_type(parse_interval, fallback_to_identifier)
         return parsed
+
+    def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
+        """`v:a.b[0]`: a part of a VARIANT."""
+        parsed: exp.Expr | None = super()._parse_column_ops(this)
+        while parsed is not None and self._match(TokenType.COLON):
+            part = exp.JSONExtract(this=parsed, expression=exp.Literal.string(self._path()))
+            parsed = super()._parse_column_ops(part)
+        return parsed
+
+    def _path(self) -> str:
+        bracket = self._match(TokenType.L_BRACKET)
+        path = f"${self._path_index() if bracket else self._path_field()}"
+        while True:
+            if self._match(TokenType.DOT):
+                path += self._path_field()
+            elif self._match(TokenType.L_BRACKET):
+                path += self._path_index()
+            else:
+                return path
+
+    def _path_field(self) -> str:
+        token = self._curr
+        quoted = token.token_type is TokenType.IDENTIFIER
+        named = token.token_type not in _AMOUNTS and token.text.isidentifier()
+        if not token or not (quoted or named):  # no token at all: the end
+            self.raise_error("expected the name of a field")
+        self._advance()
+        return _step(token.text)
+
+    def _path_index(self) -> str:
+        token = self._curr
+        if token.token_type not in _AMOUNTS:
+            self.raise_error("expected a number or a name in quotes")
+        self._advance()
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error("expected `]`")
+        is_number = token.token_type is TokenType.NUMBER
+        return f"[{token.text}]" if is_number else _step(token.text)
 
     def _parse_typed_constant(self) -> exp.Expr | None:
         """`DATE '2020-01-01'`: a word and a text."""
@@ -120,6 +158,14 @@ class ConstantParser(SparkParser):
         if isinstance(dtype, exp.DataType) and first:
             dtype.meta[WRITTEN] = self._find_sql(first, self._prev)
         return dtype
+
+
+def _step(name: str) -> str:
+    """A field in a path."""
+    if name.isidentifier():
+        return f".{name}"
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"['{escaped}']"
 
 
 def _joined(tokens: list[Token]) -> str:

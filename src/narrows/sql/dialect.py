@@ -210,7 +210,7 @@ def check_query(tokens: list[Token]) -> None:
             angles += 1
         elif kind is TokenType.GT and angles:
             angles -= 1
-        elif (kind is TokenType.COLON and not angles) or (
+        elif (kind is TokenType.COLON and not angles and not _begins_path(tokens, place)) or (
             kind is TokenType.COMMA and (following is None or following.token_type in _CLAUSE_WORDS)
         ):
             raise _unexpected(token)
@@ -263,6 +263,14 @@ def _ends_value(token: Token) -> bool:
         or token.text.isidentifier()
         or (token.token_type is TokenType.IDENTIFIER)
     )
+
+
+def _begins_path(tokens: list[Token], place: int) -> bool:
+    """Is the colon at `place` that of a path into a VARIANT: `v:a.b[0]`?"""
+    if not 0 < place < len(tokens) - 1 or not _ends_value(tokens[place - 1]):
+        return False
+    following = tokens[place + 1]
+    return following.token_type is TokenType.L_BRACKET or _ends_value(following)
 
 
 def _is_lambda(bracket: _Bracket | None, place: int, tokens: list[Token], closed_at: int) -> bool:

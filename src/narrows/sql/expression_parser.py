@@ -168,6 +168,13 @@ class NarrowsParser(ConstantParser):
         assert operand is not None
         return operand
 
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        """A row of VALUES. What follows the last one is the table's name: `VALUES 1, 2 AS t(a)`."""
+        if self._curr.token_type is TokenType.L_PAREN:
+            row: exp.Tuple | None = super()._parse_value(values)
+            return row
+        return self.expression(exp.Tuple(expressions=[self._operand(self._parse_disjunction)]))
+
     # --- tests ------------------------------------------------------------------------------------
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:

@@ -51,6 +51,7 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
         exp.Identifier,
         exp.Dot,
         exp.Bracket,
+        exp.JSONExtract,  # `v:a.b[0]`
         exp.Paren,
         # constants
         exp.Literal,
@@ -80,6 +81,8 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
         # queries in brackets
         exp.Subquery,
         exp.Exists,
+        # `(a, b AS x)`: a struct
+        exp.Tuple,
     }
 )
 """Forms that the binder handles one by one."""
@@ -94,7 +97,6 @@ CARRIED: frozenset[type[exp.Expr]] = frozenset(
         exp.Overlay,
         exp.Any,
         exp.All,
-        exp.Tuple,
         exp.SimilarTo,
         exp.ParseJSON,
         exp.StrToDate,
@@ -149,14 +151,13 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.Parameter: "query parameters",
     exp.SessionParameter: "session parameters",
     exp.Slice: "list slices",
-    exp.JSONExtract: "JSON paths",
     exp.JSONCast: "JSON paths",
     exp.JSONExtractScalar: "JSON paths (`->>`)",
     exp.JSONBExtract: "JSON paths (`#>`)",
     exp.JSONBExtractScalar: "JSON paths (`#>>`)",
     exp.Kwarg: "named arguments",
     exp.PropertyEQ: "assignments in expressions",
-    exp.Alias: "aliases inside expressions",
+    exp.Alias: "a name (`AS`) for a part of an expression",
     exp.Star: "`*` at this place",
     exp.Distinct: "DISTINCT at this place",
     exp.Order: "ORDER BY inside a function call",
@@ -180,6 +181,7 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Dot: _BINARY,
     exp.Bracket: frozenset({"this", "expressions"}),
     exp.Paren: _THIS,
+    exp.JSONExtract: _BINARY,
     exp.Literal: frozenset({"this", "is_string"}),
     exp.Boolean: _THIS,
     exp.Null: frozenset(),
@@ -197,6 +199,7 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.In: frozenset({"this", "expressions", "query", "unnest", "field"}),
     exp.Subquery: frozenset({"this", "with_", "order", "limit", "offset"}),
     exp.Exists: _THIS,
+    exp.Tuple: frozenset({"expressions"}),
     exp.Escape: _BINARY,
     exp.Case: frozenset({"this", "ifs", "default"}),
     exp.Cast: frozenset({"this", "to"}),

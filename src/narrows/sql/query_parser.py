@@ -14,13 +14,14 @@ from narrows.sql.statements import Query
 COMMANDS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP")
 """Words that begin a statement of ours."""
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LATERAL")
-QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "(")
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
 _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
 """Messages that tell a user nothing: what was unexpected, and where, says more."""
 
 
 def read_query(tokens: list[Token], source: str) -> Query:
     span = Span(tokens[0].start, tokens[-1].end + 1)
+    tokens = _tables_spelled_out(tokens)
     check_query(tokens)
     with deep_recursion():
         try:
@@ -32,6 +33,33 @@ def read_query(tokens: list[Token], source: str) -> Query:
     if tree is None:
         raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
     return Query(tree, source, span)
+
+
+def _tables_spelled_out(tokens: list[Token]) -> list[Token]:
+    """`TABLE t`, where a query begins, is `SELECT * FROM t`."""
+    found: list[Token] = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1] if place else None
+        begins = before is None or before.token_type in _BEFORE_A_QUERY
+        following = tokens[place + 1] if place + 1 < len(tokens) else None
+        named = following is not None and following.token_type in _NAMES
+        if _is_word(token, ("TABLE",)) and begins and named:
+            place_of = (token.line, token.col, token.start, token.end, token.comments)
+            found.append(Token(TokenType.SELECT, "SELECT", *place_of))
+            found.append(Token(TokenType.STAR, "*", *place_of))
+            found.append(Token(TokenType.FROM, "FROM", *place_of))
+        else:
+            found.append(token)
+    return found
+
+
+_BEFORE_A_QUERY = frozenset(
+    {
+        *(TokenType.L_PAREN, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
+        *(TokenType.ALL, TokenType.DISTINCT),
+    }
+)
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
 def _syntax_error(error: ParseError, tokens: list[Token]) -> NarrowsError:

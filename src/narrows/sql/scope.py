@@ -6,11 +6,14 @@ the binder ever looks at a bare name again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Column, ColumnId, Expr, Variable
 from narrows.schema import Struct
 
@@ -31,6 +34,8 @@ class Relation:
     name: str | None
     schema: Struct
     is_source: bool = False
+    path: tuple[str, ...] = ()
+    """The whole name of a table that has one of several parts: `spark_catalog.shop.orders`."""
     hidden: int = 0
     """How many columns, the last ones, are known by name only: `*` does not list them."""
 
@@ -88,6 +93,9 @@ class Scope:
     """Aliases of the select list, where a clause may use them; columns go before them ..."""
     aliases_first: bool = False
     """... but in ORDER BY, which sorts the result."""
+    asking: frozenset[Kind] = frozenset()
+    """Which functions the clause may call whose subquery is being planned: an aggregate of columns
+    from around a subquery is computed there."""
     outer: Scope | None = None
     """What is in sight around a subquery; names that are not found here are looked up there."""
     _variables: list[dict[str, Variable]] = field(default_factory=list)
@@ -108,6 +116,22 @@ class Scope:
             if relation.name is not None and relation.name.casefold() == folded:
                 return relation
         return None
+
+    @contextmanager
+    def with_aliases(
+        self,
+        items: Sequence[tuple[str, Expr]],
+        others: Mapping[str, Expr] = MappingProxyType({}),
+        *,
+        first: bool = False,
+    ) -> Iterator[None]:
+        """Lets a clause use the items of the select list by name, and `others` below them."""
+        named = {name.casefold(): expr for name, expr in reversed(items)}
+        self.aliases, self.aliases_first = {**others, **named}, first
+        try:
+            yield
+        finally:
+            self.aliases, self.aliases_first = {}, False
 
     def enter_lambda(self, variables: Sequence[Variable]) -> None:
         self._variables.append({v.name.casefold(): v for v in variables})
@@ -149,6 +173,8 @@ class Scope:
                 return variable, names[1:]
         if self.aliases_first and first.text.casefold() in self.aliases:
             return self.aliases[first.text.casefold()], names[1:]
+        names = self._unqualified(names)
+        first = names[0]
         relation = self.find_relation(first.text) if len(names) > 1 else None
         if relation is not None:
             qualified = relation.schema.find(names[1].text)
@@ -163,6 +189,16 @@ class Scope:
             or self._find_column(first, hidden=True)
         )
         return (found, names[1:]) if found is not None else None
+
+    def _unqualified(self, names: Sequence[Name]) -> Sequence[Name]:
+        """`shop.orders.id` as `orders.id`, where `orders` is a table of `shop`."""
+        folded = [name.text.casefold() for name in names]
+        for relation in self.relations:
+            path = [part.casefold() for part in relation.path]
+            for length in range(len(path), 1, -1):
+                if len(names) > length and folded[:length] == path[-length:]:
+                    return names[length - 1 :]
+        return names
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
@@ -221,6 +257,8 @@ class Scope:
         elif len(names) > 1:
             known = [r.name for r in self.relations if r.name]
             hint = did_you_mean(names[0].text, [*known, *self._column_names()])
+            if names[0].text.lower() == "_metadata" and self._metadata_names():
+                hint = f"what is known beside the payload is {listed(self._metadata_names())}"
             if names[1].text.upper() == "FROM":
                 hint = (
                     f"`FROM` is read as a field of `{names[0].text}`: a name is missing before it"
@@ -242,6 +280,9 @@ class Scope:
         return fail(
             Code.UNKNOWN_COLUMN, f"column `{missing.text}` not found {where}", missing.span, hint
         )
+
+    def _metadata_names(self) -> list[str]:
+        return [f"`{c.name}`" for r in self.relations for c in r.columns[len(r.shown) :]]
 
     def _column_names(self) -> list[str]:
         return [name for relation in self.relations for name in relation.schema.names]

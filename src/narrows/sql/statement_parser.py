@@ -15,6 +15,7 @@ from narrows.sql.statements import (
     CreateProjection,
     CreateSink,
     CreateSource,
+    CreateView,
     Describe,
     Drop,
     DropProjection,
@@ -103,6 +104,10 @@ class StatementParser:
         or_replace = cursor.take_words("OR REPLACE")
         if cursor.take("PROJECTION"):
             return self._create_projection(or_replace)
+        if cursor.at_word("TEMPORARY", "TEMP"):
+            cursor.advance()  # a catalog keeps nothing on the disk: every view is
+            if not cursor.at_word("VIEW"):
+                cursor.expect("VIEW")
         kind = self._kind()
         if_not_exists = cursor.take_words("IF NOT EXISTS")
         name, name_span = cursor.name(f"a {kind.value} name")
@@ -119,6 +124,20 @@ class StatementParser:
                     kind=kind,
                     schema=schema,
                     options=read_options(cursor),
+                )
+            case ObjectKind.VIEW:
+                columns: tuple[tuple[str, Span], ...] = ()
+                if cursor.take("("):
+                    columns = self._names("a column name")
+                    cursor.expect(")")
+                cursor.expect("AS")
+                return CreateView(
+                    name=name,
+                    name_span=name_span,
+                    if_not_exists=if_not_exists,
+                    or_replace=or_replace,
+                    columns=tuple(Name(*column) for column in columns),
+                    query=self.query(),
                 )
             case ObjectKind.SINK:
                 return CreateSink(

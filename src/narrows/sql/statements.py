@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # loaded when something is parsed
 class ObjectKind(Enum):
     STREAM = "stream"
     TABLE = "table"
+    VIEW = "view"
     SINK = "sink"
     PIPELINE = "pipeline"
 
@@ -67,6 +68,14 @@ class CreateSink(Create):
 @dataclass(frozen=True, kw_only=True)
 class CreatePipeline(Create):
     sinks: tuple[tuple[str, Span], ...]
+    query: Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateView(Create):
+    """CREATE VIEW v (a, b) AS SELECT ...: a query by a name."""
+
+    columns: tuple[Name, ...]
     query: Query
 
 

@@ -61,7 +61,8 @@ _OTHER_TYPES = {
     "OBJECT": "`STRUCT<name: TYPE, ...>` for fields that are known, `MAP<STRING, TYPE>` for others",
     "TEXT": "use STRING",
     "DATETIME": "use TIMESTAMP",
-    "TIMESTAMP_NTZ": "use TIMESTAMP",
+    "TIMESTAMP_NTZ": "use TIMESTAMP, and `CAST(x AS TIMESTAMP_NTZ)` in the query",
+    "INTERVAL": "use STRING, and `CAST(x AS INTERVAL DAY TO SECOND)` in the query",
     "TIMESTAMPTZ": "use TIMESTAMP",
     "TIME": "use STRING, and `CAST(x AS TIME)` in the query",
 }

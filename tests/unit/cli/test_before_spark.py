@@ -189,3 +189,24 @@ def test_ctrl_c_shows_what_became_of_pipelines(
     progress._until_it_ends(run, Sinks(), lambda: shown.append(run.said))
     assert shown == ["stopped"]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT b FROM '{folder}/x.json'", "column `b` not found"),
+        ("SELECT a FROM '{folder}/nowhere/*.json'", "nowhere"),
+        ("SELECT a FROM nowhere", "no stream or table is called `nowhere`"),
+    ],
+)
+def test_a_query_alone_is_planned_before_spark_starts(file: Path, query: str, message: str) -> None:
+    (file.parent / "x.json").write_text('{"a": 1}\n', "utf-8")
+    result = _invoke("query", query.format(folder=file.parent))
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_a_query_alone_reads_files(file: Path) -> None:
+    (file.parent / "x.json").write_text('{"a": 1}\n', "utf-8")
+    result = _invoke("query", f"SELECT a FROM '{file.parent}/x.json'")
+    assert str(result.exception) == "Spark is started"

@@ -13,6 +13,7 @@ import pytest
 from narrows.errors import NarrowsError
 from narrows.service.core import Service
 from narrows.service.store import ServiceStore
+from narrows.sql.statements import ObjectKind
 from narrows.state.folder import StateFolder
 from support.fake_session import fake_sessions
 from support.service import Asking, no_spark, served
@@ -50,6 +51,21 @@ def test_what_was_declared_is_there_again(tmp_path: Path) -> None:
         assert api.get("/export").text == text
         assert api.get("/sinks/k").json()["connector"] == "console"
         assert api.service.catalog.disabled_rules == {"ConstantFolding"}
+
+
+def test_views_are_there_again_each_after_what_it_reads(tmp_path: Path) -> None:
+    with served(tmp_path) as api:
+        api.sql(
+            f"{STREAM}; {SINK}; CREATE VIEW v AS SELECT a FROM s; CREATE VIEW w AS SELECT a FROM s"
+        )
+        api.sql("CREATE OR REPLACE VIEW v AS SELECT a + 1 AS a FROM w")
+        api.sql("CREATE VIEW x AS SELECT 1; DROP VIEW x")
+        api.sql("CREATE PIPELINE p INTO k AS SELECT a FROM v")
+        text = api.get("/export").text
+    assert text.index("VIEW w") < text.index("VIEW v")
+    with served(tmp_path) as api:
+        assert api.get("/export").text == text
+        assert sorted(api.service.catalog.of_kind(ObjectKind.VIEW)) == ["v", "w"]
 
 
 def test_what_shall_run_is_started_again(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ Right above a scan there is nothing to project: the scan decodes only what is us
 rules). Here it is about what a row carries on its way up.
 
 Recognises: columns that a projection, an aggregation, a union, OVER or a subquery makes and nobody
-uses, which are not made any more; a projection right above a projection, which become one; and a
-join, sort or filter above which some of its columns are dead, e.g. join keys after the join and
-sort keys after the sort.
+uses, which are not made any more, and of a table that Spark reads, which are not read; a projection
+right above a projection, which become one; and a join, sort or filter above which some of its
+columns are dead, e.g. join keys after the join and sort keys after the sort.
 
 Refuses: a projection that does not pay. It pays when the rows are going to be shuffled (for a join,
 aggregation, sort, DISTINCT, OVER) and the bytes it keeps out of the shuffle - dropped width times
@@ -54,7 +54,14 @@ from narrows.logical.nodes import (
     StatefulFunction,
     Window,
 )
-from narrows.logical.relational_nodes import Analytic, Keep, SetOperation, Subquery, Union
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    SetOperation,
+    SparkTable,
+    Subquery,
+    Union,
+)
 from narrows.logical.walk import topological
 from narrows.optimizer.dead_columns import drop_dead_columns
 from narrows.optimizer.estimates import Estimates
@@ -81,7 +88,7 @@ def _has_something_to_drop(plan: Node) -> bool:
     columns."""
     nodes = topological(plan)
     made = sum(isinstance(node, (Project, Aggregation, Analytic, Union)) for node in nodes)
-    return made > 1 or any(isinstance(node, (*_SHUFFLED, Subquery)) for node in nodes)
+    return made > 1 or any(isinstance(n, (*_SHUFFLED, SparkTable, Subquery)) for n in nodes)
 
 
 def without_dead_columns(plan: Node) -> Node:

@@ -36,8 +36,13 @@ from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
     OneRow,
+    Pivot,
+    Recursion,
+    RecursiveRows,
     SetOperation,
+    SparkTable,
     Subquery,
+    TableFunction,
     Union,
     Values,
 )
@@ -85,6 +90,9 @@ _JOINS = {
 
 _OF_ALL_ROWS = " HAVING count(*) >= 0"
 """Makes one row of all, where nobody looks at an aggregate."""
+
+_WITH_OUTER = ("explode", "posexplode", "inline")
+"""Generators that may give no row, and their kin that then give one of NULLs: `explode_outer`."""
 
 OpenSource = Callable[[DecodedSource, ReadSpec], DataFrame | SqlText]
 """Opens a source: the rows of the columns that the specification ships, by its names."""
@@ -234,6 +242,22 @@ class Compiler:
                 return relational.set_operation(node, self.frame(left), self.frame(right))
             case OneRow():
                 return Frame(SparkRows(self._views, SqlText("SELECT 1 AS `one`")), {}, {})
+            case Pivot():
+                return relational.pivot(node, self.frame(node.child))
+            case Recursion():
+                return relational.recursion(node, self.frame(node.first), self.frame(node.step))
+            case RecursiveRows():
+                return relational.of_relation(
+                    SparkRows(self._views, relational.recursive_rows(node)), node.relation
+                )
+            case SparkTable():
+                return relational.of_relation(
+                    SparkRows(self._views, relational.spark_table(node)), node.relation
+                )
+            case TableFunction():
+                return relational.of_relation(
+                    SparkRows(self._views, relational.table_function(node)), node.relation
+                )
             case Values():
                 return relational.of_relation(
                     SparkRows(self._views, relational.values(node)), node.relation
@@ -279,7 +303,8 @@ class Compiler:
         return selected if hidden else replace(selected, order=None, stamp=None, clock=None)
 
     def _join(self, node: Join) -> Frame:
-        left, right = self.frame(node.left), self.frame(node.right)
+        left = self.frame(node.left)
+        right = self.inside(left, node.right) if node.lateral else self.frame(node.right)
         both = Frame(
             left.rows,
             {**left.sources, **right.sources},
@@ -292,7 +317,8 @@ class Compiler:
             kind, condition = "CROSS", ""
         else:
             kind, condition = _JOINS[node.kind], f" ON {self.sql(both).text(node.condition)}"
-        joined = select(["*"], left.text, f" {kind} JOIN {right.text}{condition}")
+        lateral = "LATERAL " if node.lateral else ""
+        joined = select(["*"], left.text, f" {kind} JOIN {lateral}{right.text}{condition}")
         return ordered_pairs(both.with_rows(joined), left, right, node)
 
     def _folded(self, node: Aggregation, project: Project) -> Frame:
@@ -336,9 +362,9 @@ class Compiler:
     def _generate(self, node: Generate) -> Frame:
         frame = self.frame(node.child)
         text = self.sql(frame).typed(node.generator).text
-        if node.outer and not node.generator.function.name.endswith("_outer"):
+        if node.outer and node.generator.function.name in _WITH_OUTER:
             text = text.replace("(", "_outer(", 1)
-        types = _generated_types(frame.sql, node)
+        types = _generated_types(self.sql(frame), node)
         names = {ordinal: column_name(node.relation.id, ordinal) for ordinal in types}
         if frame.order is not None:
             raise fail(
@@ -349,6 +375,9 @@ class Compiler:
             )
         aliases = ", ".join(map(quote, names.values()))
         generated = select(["*", f"{text} AS ({aliases})"], frame.text)
+        if isinstance(node.child, OneRow):
+            # In FROM, where Spark lets it look at the rows around a lateral join.
+            generated = select(["*"], f"{text} AS given({aliases})")
         made = {
             ColumnId(node.relation.id, ordinal): Typed(quote(names[ordinal]), dtype)
             for ordinal, dtype in types.items()

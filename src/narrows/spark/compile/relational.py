@@ -7,8 +7,18 @@ from dataclasses import replace
 
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite
 from narrows.logical.nodes import Aggregation, NamedExpr, Node
-from narrows.logical.relational_nodes import SetOperation, Union, Values
+from narrows.logical.relational_nodes import (
+    Pivot,
+    Recursion,
+    RecursiveRows,
+    SetOperation,
+    SparkTable,
+    TableFunction,
+    Union,
+    Values,
+)
 from narrows.logical.results import named_columns as outputs_of
+from narrows.schema import Field, Struct
 from narrows.spark.sql.frame import Frame, column_name, relation_columns, select_list
 from narrows.spark.sql.rows import SparkRows, SqlText, select
 from narrows.spark.sql.sql_text import SparkSql, Typed, quote
@@ -20,6 +30,79 @@ def values(node: Values) -> SqlText:
     rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in node.rows)
     names = [column_name(node.relation.id, place) for place in range(len(node.relation.schema))]
     return SqlText(f"SELECT * FROM VALUES {rows} AS given({', '.join(names)})")
+
+
+def spark_table(node: SparkTable) -> SqlText:
+    columns = [
+        f"{quote(field.name)} AS {quote(column_name(node.relation.id, place))}"
+        for place, field in enumerate(node.relation.schema)
+    ]
+    return select(columns, node.table.text)
+
+
+def table_function(node: TableFunction) -> SqlText:
+    names = [column_name(node.relation.id, place) for place in range(len(node.relation.schema))]
+    call = SparkSql({}, {}).text(node.call)
+    return SqlText(f"SELECT * FROM {call} AS given({', '.join(names)})")
+
+
+def pivot(node: Pivot, frame: Frame) -> Frame:
+    """Spark groups by every column that PIVOT does not name, so it gets none but those: the keys,
+    and what values are looked for and folded in."""
+    sql = frame.sql
+    inputs = list(dict.fromkeys(child for call in node.calls for child in call.children))
+    columns = [
+        *(f"{sql.text(key.expr)} AS k{place}" for place, key in enumerate(node.keys)),
+        *(f"{sql.text(expr)} AS p{place}" for place, expr in enumerate(node.by)),
+        *(f"{sql.text(expr)} AS a{place}" for place, expr in enumerate(inputs)),
+    ]
+    given = Relation(-1, None, Struct(tuple(Field("", expr.dtype) for expr in inputs)))
+    folded = SparkSql({}, {c.id: Typed(f"a{c.id.ordinal}", c.dtype) for c in given.columns})
+    places: dict[Expr, Expr] = dict(zip(inputs, given.columns, strict=True))
+    calls = ", ".join(
+        f"{folded.text(call.with_children(tuple(places[c] for c in call.children)))} AS m{place}"
+        for place, call in enumerate(node.calls)
+    )
+    by = ", ".join(f"p{place}" for place in range(len(node.by)))
+    values = ", ".join(
+        f"({', '.join(map(folded.text, value))}) AS v{place}"
+        for place, value in enumerate(node.values)
+    )
+    made = [f"k{place}" for place in range(len(node.keys))]
+    for place in range(len(node.values)):
+        several = [f"v{place}_m{call}" for call in range(len(node.calls))]
+        made.extend(several if len(several) > 1 else [f"v{place}"])
+    named = [
+        f"{name} AS {quote(column_name(node.relation.id, place))}"
+        for place, name in enumerate(made)
+    ]
+    pivoted = f" PIVOT ({calls} FOR ({by}) IN ({values}))"
+    query = select(named, f"({select(columns, frame.text)})", pivoted)
+    return of_relation(frame.rows.then(query), node.relation)
+
+
+def recursion(node: Recursion, first: Frame, step: Frame) -> Frame:
+    number = node.relation.id
+    names = [quote(column_name(number, place)) for place in range(len(node.relation.schema))]
+    query = (
+        f"WITH RECURSIVE {_recursive_name(number)}({', '.join(names)}) AS"
+        f" ({_positional(first, node.first, node.relation)}"
+        f" UNION ALL {_positional(step, node.step, node.relation)})"
+        f" SELECT * FROM {_recursive_name(number)}"
+    )
+    return of_relation(first.rows.then(SqlText(query)), node.relation)
+
+
+def recursive_rows(node: RecursiveRows) -> SqlText:
+    columns = [
+        f"{quote(column_name(node.of, place))} AS {quote(column_name(node.relation.id, place))}"
+        for place in range(len(node.relation.schema))
+    ]
+    return select(columns, _recursive_name(node.of))
+
+
+def _recursive_name(number: int) -> str:
+    return f"narrows_recursive_{number}"
 
 
 def union(node: Union, inputs: Sequence[Frame]) -> Frame:

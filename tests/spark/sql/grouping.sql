@@ -1,0 +1,30 @@
+-- Groups in all their spellings.
+CREATE OR REPLACE TEMPORARY VIEW sales AS SELECT * FROM VALUES
+  (1, 'north', 'tea', 10, TIMESTAMP '2024-01-01 10:05:00'),
+  (2, 'north', 'tea', 30, TIMESTAMP '2024-01-01 10:40:00'),
+  (3, 'south', 'tea', 5, TIMESTAMP '2024-01-01 11:10:00'),
+  (4, 'south', 'rum', NULL, TIMESTAMP '2024-01-01 11:20:00'),
+  (5, NULL, 'rum', 7, TIMESTAMP '2024-01-01 12:00:00'),
+  (6, 'north', NULL, 1, NULL)
+  AS sales(id, region, what, amount, at);
+
+SELECT region, count(*) FROM sales GROUP BY ALL;
+SELECT region, upper(what), sum(amount) FROM sales GROUP BY ALL ORDER BY ALL;
+SELECT count(*), max(amount) FROM sales GROUP BY ALL;
+SELECT region, what, sum(amount) FROM sales GROUP BY ROLLUP (region, what) ORDER BY ALL DESC NULLS LAST;
+SELECT region, grouping(region), count(*) FROM sales GROUP BY CUBE (region, what) HAVING count(*) > 1;
+SELECT window.start, count(*) FROM sales GROUP BY window(at, '1 hour') ORDER BY window.start DESC;
+SELECT window.end, region, count(*) FROM sales GROUP BY GROUPING SETS ((window(at, '1 hour')), (region));
+SELECT amount + id, count(*) FROM sales GROUP BY id + amount;
+SELECT (SELECT max(s.id) FROM sales s WHERE s.region = sales.region) + 1, count(*) FROM sales
+  GROUP BY (SELECT max(s.id) FROM sales s WHERE s.region = sales.region);
+SELECT count(DISTINCT *), count(DISTINCT region, what) FROM sales;
+SELECT region FROM sales GROUP BY region
+  HAVING EXISTS (SELECT 1 FROM sales s WHERE s.id = max(sales.amount) - 5);
+SELECT region, count(*) FILTER (WHERE amount > 5), any_value(what) IS NULL FROM sales GROUP BY 1;
+SELECT region, id + sum(amount) FROM sales GROUP BY ALL; -- both refuse
+SELECT * FROM (SELECT region, what, amount FROM sales) PIVOT (sum(amount) FOR what IN ('tea', 'rum'));
+SELECT * FROM (SELECT region, what, amount FROM sales)
+  PIVOT (sum(amount) AS total, count(amount) FOR what IN ('tea' AS t, 'rum' AS r, 'gin'));
+SELECT region, `{tea, 30}` FROM (SELECT region, what, amount, id FROM sales)
+  PIVOT (max(id) FOR (what, amount) IN (('tea', 30), ('rum', 7)));

@@ -1,0 +1,128 @@
+"""Runs files of Spark SQL with both engines, and compares the rows.
+
+A file is statements with a `;` after each, and `--` comments. What sets up (CREATE VIEW, SET, ...)
+is Spark's alone to run; each view that it makes is written to Parquet, and is a table of ours. What
+asks (SELECT, WITH, ...) is asked of both:
+
+    same        the same rows, or both refuse
+    different   other rows
+    foreign     ours ends in an error that is not ours
+    refused     ours refuses what Spark answers, with this message
+    accepted    ours answers what Spark refuses
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.errors import NarrowsError
+from narrows.spark.session import Session
+
+_PART = re.compile(
+    r"""(?P<skipped>--[^\n]*|/\*.*?\*/)|(?P<end>;)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|.""",
+    re.DOTALL,
+)
+_QUERY = re.compile(r"\(*\s*(SELECT|WITH|VALUES|FROM)\b", re.IGNORECASE)
+_VIEW = re.compile(
+    r"CREATE\s+(OR\s+REPLACE\s+)?(TEMP|TEMPORARY)\s+VIEW\s+(IF\s+NOT\s+EXISTS\s+)?`?(?P<name>\w+)",
+    re.IGNORECASE,
+)
+_RUN_BY_SPARK = re.compile(r"(CREATE|DROP|INSERT|SET|RESET|CACHE|UNCACHE|USE)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one query."""
+
+    kind: str
+    query: str
+    message: str = ""
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a text, without comments."""
+    parts: list[str] = []
+    for match in _PART.finditer(text):
+        if match["skipped"] is not None:
+            parts.append(" ")
+        elif match["end"] is None:
+            parts.append(match[0])
+        else:
+            yield "".join(parts).strip()
+            parts = []
+    yield "".join(parts).strip()
+
+
+@dataclass
+class SqlFiles:
+    spark: SparkSession
+    sessions: list[Session]
+    """All of them must answer as Spark does: pruned, and not."""
+    folder: Path
+    """Where the rows of views are written."""
+    _written: int = field(default=0, init=False)
+
+    def run(self, text: str) -> Iterator[Outcome]:
+        for statement in statements(text):
+            if _QUERY.match(statement):
+                yield self._compare(statement)
+            elif _RUN_BY_SPARK.match(statement):
+                self._set_up(statement)
+
+    def _set_up(self, statement: str) -> None:
+        try:
+            self.spark.sql(statement)
+        except PySparkException:
+            return  # one that must fail; what needs it will fail, too
+        view = _VIEW.match(statement)
+        if view is not None:
+            # A view of a type that no column of ours may have is none of our tables.
+            with suppress(NarrowsError):
+                self._declare(view["name"])
+
+    def _declare(self, name: str) -> None:
+        """Makes a view of Spark's a table of ours."""
+        rows = self.spark.table(name)
+        path = self.folder / f"{name}_{self._written}"
+        self._written += 1
+        rows.coalesce(1).write.parquet(str(path))
+        columns = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in rows.schema)
+        for session in self.sessions:
+            session.execute(
+                f"CREATE OR REPLACE TABLE `{name}` ({columns})"
+                f" WITH (connector = 'file', format = 'parquet', path = '{path}')"
+            )
+
+    def _compare(self, query: str) -> Outcome:
+        try:
+            expected: list[str] | None = _rows(self.spark.sql(query))
+        except PySparkException as error:
+            expected, why = None, str(error).partition("\n")[0]
+        for session in self.sessions:
+            try:
+                found = _rows(session.query(query))
+            except NarrowsError as error:
+                if expected is not None:
+                    return Outcome("refused", query, error.problems[0].message)
+                continue
+            except Exception as error:
+                if expected is not None:
+                    return Outcome("foreign", query, str(error).partition("\n")[0])
+                continue
+            if expected is None:
+                return Outcome("accepted", query, why)
+            if found != expected:
+                return Outcome("different", query, f"{found[:3]} instead of {expected[:3]}")
+        return Outcome("same", query)
+
+
+def _rows(frame: DataFrame) -> list[str]:
+    """The rows, in no order; a header that tells how many columns they have."""
+    return [f"{len(frame.columns)} columns", *sorted(repr(tuple(row)) for row in frame.collect())]
