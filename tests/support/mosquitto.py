@@ -40,12 +40,15 @@ def new_topic() -> str:
 class Publisher:
     """Publishes with QoS 1, and knows what the broker has acknowledged."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, tls: tuple[str, str, str] | None = None) -> None:
+        """`tls` are the files of an authority, a certificate and its key."""
         self._client = Client(
             CallbackAPIVersion.VERSION2,
             f"publisher{next(_NUMBERS)}-{uuid.uuid4().hex}",
             protocol=MQTTv5,
         )
+        if tls is not None:
+            self._client.tls_set(*tls)
         self._client.max_inflight_messages_set(10_000)
         self._client.max_queued_messages_set(0)
         self._client.connect("127.0.0.1", port)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,56 +13,12 @@ from narrows import Catalog
 from narrows.connectors.base import SourceDeclaration, find_connector
 from narrows.connectors.mqtt import connection
 from narrows.connectors.mqtt.options import overlap
-from narrows.connectors.mqtt.subscriptions import log_name
 from narrows.connectors.received.consumers import Consumers
 from narrows.errors import NarrowsError
-from narrows.plugins.options import OptionValue
-from narrows.sql.scope import Name
 from support.mosquitto import Publisher, new_topic
+from support.mqtt_stream import MqttStream
 from support.received import payloads_in
 from support.waiting import await_that
-
-
-class Stream:
-    """A stream that somebody reads."""
-
-    def __init__(self, state: Path, broker: str, topic: str, name: str = "s", **more: OptionValue):
-        given = {"connector": "mqtt", "broker": broker, "topic": topic, **more}
-        texts = [f"{k} = {v}" if isinstance(v, int) else f"{k} = '{v}'" for k, v in given.items()]
-        catalog = Catalog()
-        catalog.execute(f"CREATE STREAM {name} (n INT) WITH ({', '.join(texts)})")
-        found = catalog.find_source(Name(name, None))
-        declared = SourceDeclaration(
-            name,
-            "json",
-            found.options,
-            reader=f"entries/p/{name}",
-            schema=found.schema,
-            folder=str(state),
-        )
-        self.log = state / log_name(declared)
-        self.source = find_connector("mqtt").source(declared)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        self.source.start()
-        try:
-            yield
-        finally:
-            self.source.stop()
-
-    def await_connected(self) -> None:
-        await_that(lambda: self.source.problem is None, "it is connected")
-
-    def await_problem(self, text: str) -> None:
-        await_that(lambda: text in (self.source.problem or ""), f"it says: {text}")
-
-    def await_payloads(self, *payloads: bytes) -> None:
-        await_that(lambda: set(payloads) <= set(self.payloads), "all have come")
-
-    @property
-    def payloads(self) -> list[bytes]:
-        return list(payloads_in(self.log).values())
 
 
 def test_what_is_published_meanwhile_is_there_later(tmp_path: Path, mosquitto: Mosquitto) -> None:
@@ -72,7 +26,7 @@ def test_what_is_published_meanwhile_is_there_later(tmp_path: Path, mosquitto: M
     with Publisher(mosquitto.port) as publisher:
         for number in range(3):
             publisher.put(topic, [b"meanwhile %d" % number])
-            stream = Stream(tmp_path, mosquitto.address, topic)
+            stream = MqttStream(tmp_path, mosquitto.address, topic)
             with stream.running():
                 stream.await_connected()
                 publisher.put(topic, [b"now %d" % number])
@@ -83,7 +37,7 @@ def test_what_is_published_meanwhile_is_there_later(tmp_path: Path, mosquitto: M
 
 def test_it_comes_back_to_a_broker_that_was_restarted(tmp_path: Path) -> None:
     with Mosquitto(tmp_path / "broker") as broker:
-        stream = Stream(tmp_path / "state", broker.address, "a/+")
+        stream = MqttStream(tmp_path / "state", broker.address, "a/+")
         with stream.running():
             stream.await_connected()
             with Publisher(broker.port) as publisher:
@@ -101,7 +55,7 @@ def test_it_comes_back_to_a_broker_that_was_restarted(tmp_path: Path) -> None:
 def test_a_broker_that_refuses_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MQTT_PASSWORD", "hush-hush")
     with Mosquitto(tmp_path / "broker", "allow_anonymous false") as broker:
-        stream = Stream(
+        stream = MqttStream(
             tmp_path / "state", broker.address, "a", username="me", password="${MQTT_PASSWORD}"
         )
         with stream.running():
@@ -114,7 +68,7 @@ def test_streams_share_a_connection_unless_topics_are_for_both(
 ) -> None:
     topic = new_topic()
     names = {"a": f"{topic}/a/#", "b": f"{topic}/b", "c": f"{topic}/#", "d": f"{topic}/#"}
-    streams = [Stream(tmp_path, mosquitto.address, t, name) for name, t in names.items()]
+    streams = [MqttStream(tmp_path, mosquitto.address, t, name) for name, t in names.items()]
     a, b, c, d = streams
     before = set(connection._CONNECTIONS)
     with (
@@ -147,8 +101,8 @@ def test_what_comes_for_a_stream_that_is_not_started_yet_is_kept(
 ) -> None:
     """The broker knows of both subscriptions, and does not wait for the second pipeline."""
     topic = new_topic()
-    one = Stream(tmp_path, mosquitto.address, f"{topic}/1", "one")
-    two = Stream(tmp_path, mosquitto.address, f"{topic}/2", "two")
+    one = MqttStream(tmp_path, mosquitto.address, f"{topic}/1", "one")
+    two = MqttStream(tmp_path, mosquitto.address, f"{topic}/2", "two")
     with one.running(), two.running():
         one.await_connected()
         two.await_connected()
@@ -172,10 +126,10 @@ def test_what_comes_for_a_stream_that_is_not_started_yet_is_kept(
 def test_messages_with_the_same_id_are_taken_once(tmp_path: Path, mosquitto: Mosquitto) -> None:
     """Also those that come before the pipeline has been started again."""
     topic = new_topic()
-    other = Stream(tmp_path, mosquitto.address, f"{topic}/other", "other")
+    other = MqttStream(tmp_path, mosquitto.address, f"{topic}/other", "other")
     with Publisher(mosquitto.port) as publisher:
         for number in range(2):
-            stream = Stream(tmp_path, mosquitto.address, f"{topic}/ids", dedupe_by="n")
+            stream = MqttStream(tmp_path, mosquitto.address, f"{topic}/ids", dedupe_by="n")
             with stream.running(), other.running():
                 stream.await_connected()
                 publisher.put(
@@ -191,7 +145,7 @@ def test_messages_with_the_same_id_are_taken_once(tmp_path: Path, mosquitto: Mos
 def test_a_session_that_somebody_takes_over(tmp_path: Path, mosquitto: Mosquitto) -> None:
     topic = new_topic()
     client_id = topic.replace("/", "-")
-    stream = Stream(tmp_path, mosquitto.address, topic, client_id=client_id)
+    stream = MqttStream(tmp_path, mosquitto.address, topic, client_id=client_id)
     with stream.running(), Publisher(mosquitto.port) as publisher:
         stream.await_connected()
         other = Client(CallbackAPIVersion.VERSION2, client_id, protocol=MQTTv5)
@@ -210,7 +164,9 @@ def test_a_full_log_stops_the_broker_and_loses_nothing(
 ) -> None:
     topic = new_topic()
     payloads = [b"%04d" % number + bytes(10_000) for number in range(200)]
-    stream = Stream(tmp_path, mosquitto.address, topic, max_log_bytes=200_000, receive_maximum=20)
+    stream = MqttStream(
+        tmp_path, mosquitto.address, topic, max_log_bytes=200_000, receive_maximum=20
+    )
     seen: dict[int, bytes] = {}
     with stream.running(), Publisher(mosquitto.port) as publisher:
         stream.await_connected()
@@ -227,7 +183,7 @@ def test_a_full_log_stops_the_broker_and_loses_nothing(
 
 
 def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
-    stream = Stream(tmp_path, "mqtt://127.0.0.1:1", "a")
+    stream = MqttStream(tmp_path, "mqtt://127.0.0.1:1", "a")
     with stream.running():
         stream.await_problem("cannot connect to 127.0.0.1:1: [Errno 111]")
     assert stream.source.problem is None, "nobody wants anything from it"

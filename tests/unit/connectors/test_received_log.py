@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,7 @@ from narrows.connectors.received.log import LogLimits
 from narrows.connectors.received.segments import segments_in
 from narrows.errors import NarrowsError
 from support.received import Sender, await_problem, payloads_in
+from support.waiting import await_that
 
 
 def test_what_is_acknowledged_is_there(tmp_path: Path) -> None:
@@ -117,6 +121,33 @@ def test_a_full_log_waits_and_drops_nothing(tmp_path: Path) -> None:
         sender.log.retain()
     sender.log.close()
     assert list(seen.values()) == payloads == sender.acknowledged
+
+
+def test_a_disk_that_is_full_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_full = True
+
+    def write(file: int, data: Any, at: int) -> int:
+        """Writes half of it, and then no more."""
+        if is_full:
+            half = bytes(data)[: len(data) // 2]
+            written(file, half, at)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return written(file, data, at)
+
+    sender = Sender(tmp_path / "log")
+    sender.put(b"before")
+    written = os.pwrite
+    monkeypatch.setattr(os, "pwrite", write)
+    sender.send(b"a", b"b" * 10_000)
+    assert "No space left on device" in await_problem(sender.log)
+    assert sender.acknowledged == [b"before"]
+    assert list(payloads_in(tmp_path / "log").values()) == [b"before"]
+    is_full = False
+    sender.put(b"c")
+    await_that(lambda: len(sender.acknowledged) == 4, "all is written")
+    sender.log.close()
+    expected = [b"before", b"a", b"b" * 10_000, b"c"]
+    assert list(payloads_in(tmp_path / "log").values()) == sender.acknowledged == expected
 
 
 def test_what_is_larger_than_the_log_is_taken_all_the_same(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ class Connection:
         self._given_up: list[str] = []
         """Topics that the broker may still send, and nobody wants."""
         self._problem: str | None = None
+        self._not_yet = f"not connected to {broker} yet"
         self._is_connected = False
         self._steps = threading.Lock()
         """Streams come and go one by one."""
@@ -213,7 +214,7 @@ class Connection:
         return stream
 
     def _connect(self) -> None:
-        self._problem = f"not connected to {self._broker} yet"
+        self._problem = self._not_yet
         client, properties = self._make_client(), None
         self._client = client  # another for each time: its sockets are closed with it
         if self._broker.is_v5:
@@ -268,6 +269,9 @@ class Connection:
             logs = [stream.log for stream in self._streams.values()]
         for log in logs:
             log.forget_waiting(lambda ticket: ticket.qos > 0)
+        if logs and self._problem == self._not_yet:
+            why = ": it may want a certificate, `cert_file`" if self._broker.tls else ""
+            self._has_problem(f"{self._broker} ends the connection before it has begun{why}")
         if logs and self._problem is None:
             said = f": {reason}" if flags.is_disconnect_packet_from_server else ""
             who = f"{self._broker} as `{self._client_id}`"
