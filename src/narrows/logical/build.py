@@ -35,6 +35,7 @@ from narrows.logical.select_list import bind_select_list
 from narrows.logical.stateful import plan_stateful, stateful_calls
 from narrows.logical.subqueries import WaitingSubqueries
 from narrows.logical.unpartitioned import unpartitioned
+from narrows.notices import Notice
 from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.bind import Binder
 from narrows.sql.binding import Problems, refused, span_of
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 _HANDLED = frozenset(
     (
         *("expressions", "from_", "joins", "laterals", "where", "group", "having"),
-        *("order", "limit", "offset", "distinct", "with_", "qualify", "windows"),
+        *("order", "limit", "offset", "distinct", "with_", "qualify", "windows", "hint"),
     )
 )
 _CLAUSES = {
@@ -55,10 +56,12 @@ _CLAUSES = {
     "distribute": "DISTRIBUTE BY",
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
-    "hint": "hints",
     "into": "SELECT INTO",
     "kind": "SELECT AS STRUCT",
 }
+
+
+_HINTS = Notice("hint", "hints (`/*+ ... */`) are left out: Spark chooses how to join by itself")
 
 
 class SelectBuilder:
@@ -80,9 +83,9 @@ class SelectBuilder:
             raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
         for key, value in tree.args.items():
             if value and key not in _HANDLED:
-                # A hint is a comment to the tokenizer, so it has no place of its own.
-                where = tree if key != "hint" else tree.expressions[0]
-                raise refused(_CLAUSES.get(key, key.strip("_").upper()), where)
+                raise refused(_CLAUSES.get(key, key.strip("_").upper()), tree)
+        if tree.args.get("hint"):
+            self._queries.notices.append(_HINTS)
         plan = self._from.plan(tree)
         self._problems.raise_if_any()
         clauses = self._bind_clauses(tree)

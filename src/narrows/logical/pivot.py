@@ -16,6 +16,7 @@ from sqlglot import exp
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Cast, Column, Expr, Literal, columns_of
+from narrows.expressions.text import expression_text
 from narrows.functions import operator
 from narrows.functions.results import common
 from narrows.functions.spark_name import spark_name
@@ -93,14 +94,15 @@ def _value(node: exp.Expr, binder: Binder, width: int) -> tuple[str, tuple[Expr,
             f"FOR names {width} columns, this value has {len(parts)}",
             span_of(node),
         )
-    if any(not isinstance(part, Literal) for part in parts):
+    if any(True for part in parts for _ in columns_of(part)):
         raise fail(Code.WRONG_TYPE, "IN of a PIVOT takes constants", span_of(node))
     shown = [_shown(part) for part in parts]
     return node.alias or (shown[0] if width == 1 else f"{{{', '.join(shown)}}}"), parts
 
 
 def _shown(value: Expr) -> str:
-    assert isinstance(value, Literal)
+    if not isinstance(value, Literal):
+        return expression_text(value)
     return (
         "null" if value.text == "NULL" else str(value.text if value.value is None else value.value)
     )

@@ -93,7 +93,7 @@ def _columns(qualifier: Sequence[Name], binder: Binder) -> list[Starred]:
             if not _is_merged(column, scope)
         ]
         return [*merged, *rest]
-    relation = scope.find_relation(qualifier[0].text) if len(qualifier) == 1 else None
+    relation = _relation_in_sight(scope, qualifier[0].text) if len(qualifier) == 1 else None
     if relation is not None:
         return [Starred(column.name, column) for column in relation.shown]
     base, fields = scope.resolve(qualifier)
@@ -109,6 +109,17 @@ def _columns(qualifier: Sequence[Name], binder: Binder) -> list[Starred]:
     return [
         Starred(field.name, binder.field(base, Name(field.name, base.span))) for field in base.dtype
     ]
+
+
+def _relation_in_sight(scope: Scope, name: str) -> Relation | None:
+    """A relation here, or around a subquery: `t, LATERAL (SELECT t.*)`."""
+    around: Scope | None = scope
+    while around is not None:
+        found = around.find_relation(name)
+        if found is not None:
+            return found
+        around = around.outer
+    return None
 
 
 def _is_merged(column: Column, scope: Scope) -> bool:
