@@ -11,7 +11,7 @@ columns it hands up (`outputs`) and what EXPLAIN shows of it (`info`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import ClassVar, NamedTuple, Self
 
@@ -262,8 +262,9 @@ class Join(Node):
     left: Node
     right: Node
     condition: Expr | None = None
-    lateral: bool = False
-    """The right side is asked anew for each row of the left, whose columns it may use."""
+    lateral: bool = field(default=False, compare=False)
+    """The right side is asked anew for each row of the left, whose columns it may use. No pipeline
+    has such a join, so the state of none depends on it."""
 
     @property
     def children(self) -> tuple[Node, ...]:

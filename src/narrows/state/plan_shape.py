@@ -56,7 +56,7 @@ class _Canonical:
         self._relations = relations
 
     def node(self, node: Node) -> Any:
-        own = {f.name: getattr(node, f.name) for f in fields(node)}
+        own = {f.name: getattr(node, f.name) for f in fields(node) if f.compare}
         return [
             type(node).__name__.removeprefix("Physical"),
             {
