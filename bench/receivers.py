@@ -1,23 +1,25 @@
 """How fast messages of an MQTT broker become rows, beside a subscriber that throws them away.
 
-    python bench/receivers.py [--messages 60000] [--repeats 2]
+    python bench/receivers.py [--messages 60000] [--repeats 2] [--spark]
 
 *plain* is `paho-mqtt`: QoS 1, acknowledged at once, payloads thrown away. *narrows* receives with
 QoS 1, writes to the log, syncs, acknowledges, and decodes two of the fields of each message, in one
 process. All messages wait in the broker before the clock starts: neither waits for the publisher.
-*latency* is from publishing one message, of a few hundred a second, to its row. No Spark: a
-micro-batch adds its own time.
+*latency* is from publishing one message, of a few hundred a second, to its row: without Spark,
+where a reader has decoded it; with `--spark`, where it is seen in a file that a pipeline published.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
 import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +28,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+import narrows
 from mosquitto_broker import Mosquitto
 from narrows import Catalog
 from narrows.connectors.base import SourceDeclaration, find_connector
@@ -165,33 +168,89 @@ def ours(broker: Mosquitto, folder: Path, count: int, size: int) -> float:
     return count / seconds
 
 
-def latency(broker: Mosquitto, folder: Path, seconds: int = 5) -> list[float]:
-    stream = Stream(folder, broker)
-    stream.start()
-    stream.await_subscribed()
+@contextlib.contextmanager
+def paced(broker: Mosquitto, topic: str, count: int) -> Iterator[None]:
+    """Publishes so many messages meanwhile, at a pace."""
     client = connected(broker.port, uuid.uuid4().hex, keeps=False)
     client.loop_start()
-    count = PACED * seconds
 
     def send() -> None:
         for number in range(count):
-            client.publish(stream.topic, payload(number, SIZES[0]), 1)
+            client.publish(topic, payload(number, SIZES[0]), 1)
             time.sleep(1 / PACED)
 
     sender = threading.Thread(target=send)
     sender.start()
-    stream.read(count, pause=0.005)
+    yield
     sender.join()
     client.disconnect()
     client.loop_stop()
+
+
+def latency(broker: Mosquitto, folder: Path, seconds: int = 5) -> list[float]:
+    stream = Stream(folder, broker)
+    stream.start()
+    stream.await_subscribed()
+    with paced(broker, stream.topic, PACED * seconds):
+        stream.read(PACED * seconds, pause=0.005)
     stream.source.stop()
     return sorted(stream.latencies)
+
+
+def latency_on_spark(broker: Mosquitto, folder: Path, seconds: int = 10) -> list[float]:
+    """A pipeline whose readers write, with a trigger of 0 seconds. It is warm when it is measured:
+    the first messages do not count."""
+    topic, out = f"spark/{uuid.uuid4().hex}", folder / "out"
+    count, warm_up = PACED * seconds, PACED * 3
+    seen: dict[Path, None] = {}
+    latencies: dict[int, float] = {}
+
+    def look() -> None:
+        new = [path for path in out.glob("[!.]*.json") if path not in seen]
+        now = time.time()
+        for path in new:
+            seen[path] = None
+            for line in path.read_text().splitlines():
+                row = json.loads(line)
+                latencies.setdefault(row["id"], now - row["sent"])
+
+    with narrows.connect(state=folder / "state") as session:
+        session.execute(
+            "CREATE STREAM s (id BIGINT, sent DOUBLE, site STRING, more STRING) WITH (connector ="
+            f" 'mqtt', broker = '{broker.address}', topic = '{topic}');"
+            f"CREATE SINK k WITH (connector = 'file', path = '{out}');"
+            "CREATE PIPELINE p INTO k AS SELECT id, sent FROM s"
+        )
+        run = session.start("p", trigger="0 seconds")
+        client = connected(broker.port, uuid.uuid4().hex, keeps=False)
+        client.loop_start()
+        while not latencies:
+            client.publish(topic, payload(-1, SIZES[0]), 1)
+            time.sleep(0.2)
+            look()
+        client.disconnect()
+        client.loop_stop()
+        with paced(broker, topic, count):
+            while count - 1 not in latencies:
+                look()
+                time.sleep(0.005)
+        run.stop()
+    return sorted(found for number, found in latencies.items() if number >= warm_up)
+
+
+def say(what: str, found: list[float]) -> None:
+    median, last = statistics.median(found), found[len(found) * 99 // 100]
+    print(
+        f"{what}  median {median * 1_000:.0f} ms  99th percentile {last * 1_000:.0f} ms",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Messages a second, and how long one takes.")
     parser.add_argument("--messages", type=int, default=60_000)
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--spark", action="store_true", help="latency of a pipeline on Spark, too")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, Mosquitto(Path(scratch) / "broker") as broker:
         for size in SIZES:
@@ -206,9 +265,9 @@ def main() -> None:
                 f"  ratio {ratio:.2f}",
                 flush=True,
             )
-        found = latency(broker, Path(scratch) / "latency")
-        median, last = statistics.median(found), found[len(found) * 99 // 100]
-        print(f"latency  median {median * 1_000:.0f} ms  99th percentile {last * 1_000:.0f} ms")
+        say("latency", latency(broker, Path(scratch) / "latency"))
+        if given.spark:
+            say("latency on Spark", latency_on_spark(broker, Path(scratch) / "spark"))
 
 
 if __name__ == "__main__":
