@@ -198,13 +198,14 @@ class _Writer:
             named = Columns(
                 [f"{alias}.{value}"], [f"{alias}.{name}", *(f"{alias}.{x}" for x in made.texts)]
             )
-            return f"({text}) UNPIVOT ({value} FOR {name} IN ({one}, {other})) {alias}", named
+            turned = f"({text}) UNPIVOT ({value} FOR {name} IN ({one}, {other}))"
+            return f"(SELECT * FROM {turned}) {alias}", named
         names = [self._name("n"), self._name("n")]
         call = self._random.choice([f"max({one})", f"count({one})", "count(*)"])
         values = ", ".join(f"{value} AS {name}" for value, name in enumerate(names))
         keys = [*([one] if call == "count(*)" else []), *names]
         named = Columns([f"{alias}.{n}" for n in keys], [f"{alias}.{x}" for x in made.texts])
-        return f"({text}) PIVOT ({call} FOR {other} IN ({values})) {alias}", named
+        return f"(SELECT * FROM ({text}) PIVOT ({call} FOR {other} IN ({values}))) {alias}", named
 
     def _condition(self, columns: Columns, depth: int) -> str:
         one, other = self._random.choice(columns.numbers), self._random.choice(columns.numbers)
