@@ -116,7 +116,6 @@ LATERALS = [
     "SELECT v, l.z FROM t, LATERAL (SELECT max(w) AS z FROM u WHERE u.k = t.st.p) l",
     "SELECT v, l.z FROM t LEFT JOIN LATERAL (SELECT w AS z FROM u WHERE u.k = t.k) l ON z > t.v",
     "SELECT v, z, y FROM t, LATERAL (SELECT st.p + 1 AS z), LATERAL (SELECT z + v AS y)",
-    "SELECT v, l.n FROM t, LATERAL (SELECT count(*) AS n FROM explode(t.items) e) l",
     "SELECT v, l.c FROM t, LATERAL (SELECT count(*) AS c, max(w) AS m FROM u WHERE u.k < t.k) l",
     "SELECT v, c FROM t LATERAL VIEW json_tuple(to_json(st), 'p', 'q') j AS c, d",
 ]

@@ -52,8 +52,8 @@ def make_rows(random: Random) -> dict[str, list[dict[str, Any]]]:
 
 
 def write_query(random: Random, *, of_spark: bool = False) -> str:
-    """A query; `of_spark` leaves out what only we have, and subqueries in ON, of which Spark
-    loses nested columns when it reads files itself."""
+    """A query; `of_spark` leaves out shapes that Spark does not have (UNION BY NAME), or does not
+    always answer (of subqueries in ON it loses nested columns of the files that it reads)."""
     return _Writer(random, of_spark).query()
 
 
@@ -65,6 +65,9 @@ class _Writer:
 
     def _chance(self, of: float) -> bool:
         return self._random.random() < of
+
+    def _newer(self, of: float) -> bool:
+        return not self._of_spark and self._chance(of)
 
     def _name(self, prefix: str) -> str:
         return f"{prefix}{next(self._numbers)}"
@@ -116,7 +119,7 @@ class _Writer:
     def _union(self, depth: int) -> tuple[str, Columns]:
         sides = []
         made = Columns([self._name("n")], [self._name("x")])
-        by_name = self._chance(0.3) and not self._of_spark
+        by_name = self._newer(0.3)
         for turned in (False, by_name):
             source, columns = self._from(depth - 1)
             number = self._random.choice(columns.numbers)
@@ -140,7 +143,7 @@ class _Writer:
         having = " HAVING count(*) > 1" if self._chance(0.3) else ""
         text = (
             f"SELECT {key} AS {made.numbers[0]}, {call} AS {made.numbers[1]}"
-            f" FROM {source}{where} GROUP BY {'ALL' if self._chance(0.3) else key}{having}"
+            f" FROM {source}{where} GROUP BY {'ALL' if self._newer(0.3) else key}{having}"
         )
         return text, made
 
@@ -152,10 +155,10 @@ class _Writer:
             kind = self._random.choice(["JOIN", "LEFT JOIN"])
             both = Columns([*columns.numbers, *more.numbers], [*columns.texts, *more.texts])
             extra = f" AND {self._condition(both, 0)}" if self._chance(0.4) else ""
-            if kind == "JOIN" and self._chance(0.2) and not self._of_spark:
+            if kind == "JOIN" and self._newer(0.2):
                 extra += f" AND {self._subquery(self._random.choice([columns, more]))}"
             source, columns = f"{source} {kind} {other} ON {left} = {right}{extra}", both
-        if depth and self._chance(0.25):
+        if depth and self._newer(0.25):
             source, columns = self._lateral(source, columns)
         return source, columns
 
@@ -183,7 +186,7 @@ class _Writer:
             named = Columns(
                 [f"{alias}.{n}" for n in made.numbers], [f"{alias}.{x}" for x in made.texts]
             )
-            if len(made.numbers) == 2 and self._chance(0.3):
+            if len(made.numbers) == 2 and self._newer(0.3):
                 return self._turned(text, made, alias)
             return f"({text}) {alias}", named
         table = self._random.choice(list(TABLES))
@@ -198,13 +201,14 @@ class _Writer:
             named = Columns(
                 [f"{alias}.{value}"], [f"{alias}.{name}", *(f"{alias}.{x}" for x in made.texts)]
             )
-            return f"({text}) UNPIVOT ({value} FOR {name} IN ({one}, {other})) {alias}", named
+            turned = f"({text}) UNPIVOT ({value} FOR {name} IN ({one}, {other}))"
+            return f"(SELECT * FROM {turned}) {alias}", named
         names = [self._name("n"), self._name("n")]
         call = self._random.choice([f"max({one})", f"count({one})", "count(*)"])
         values = ", ".join(f"{value} AS {name}" for value, name in enumerate(names))
         keys = [*([one] if call == "count(*)" else []), *names]
         named = Columns([f"{alias}.{n}" for n in keys], [f"{alias}.{x}" for x in made.texts])
-        return f"({text}) PIVOT ({call} FOR {other} IN ({values})) {alias}", named
+        return f"(SELECT * FROM ({text}) PIVOT ({call} FOR {other} IN ({values}))) {alias}", named
 
     def _condition(self, columns: Columns, depth: int) -> str:
         one, other = self._random.choice(columns.numbers), self._random.choice(columns.numbers)

@@ -176,6 +176,13 @@ class FromPlanner:
         ):
             if node.args.get(key):
                 raise refused(f"{key.strip('_').upper()} joins", node)
+        if node.args.get("pivots") or node.this.args.get("pivots"):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                "PIVOT and UNPIVOT after a join are about all of it",
+                span_of(node),
+                "say of what: `FROM (SELECT ... FROM a JOIN b ON ...) PIVOT (...)`",
+            )
         side, word = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         kind = _JOIN_KINDS.get((side.upper(), word.upper()))
         if kind is None:

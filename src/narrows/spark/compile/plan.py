@@ -317,9 +317,20 @@ class Compiler:
             kind, condition = "CROSS", ""
         else:
             kind, condition = _JOINS[node.kind], f" ON {self.sql(both).text(node.condition)}"
-        lateral = "LATERAL " if node.lateral else ""
-        joined = select(["*"], left.text, f" {kind} JOIN {lateral}{right.text}{condition}")
+        rows = right.text
+        if node.lateral:
+            rows = f"LATERAL {self._generator(left, node.right) or rows}"
+        joined = select(["*"], left.text, f" {kind} JOIN {rows}{condition}")
         return ordered_pairs(both.with_rows(joined), left, right, node)
+
+    def _generator(self, around: Frame, node: Node) -> str | None:
+        """A generator that is all of a lateral side, as Spark has it: a function in FROM."""
+        if not (isinstance(node, Generate) and isinstance(node.child, OneRow)):
+            return None
+        call = self.sql(around).typed(node.generator).text
+        places = _generated_types(self.sql(around), node)
+        names = ", ".join(quote(column_name(node.relation.id, place)) for place in places)
+        return f"{call} AS given({names})"
 
     def _folded(self, node: Aggregation, project: Project) -> Frame:
         """An aggregation of all rows, and what is computed from it."""
