@@ -17,8 +17,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from narrows.errors import Code, NarrowsError, fail
@@ -86,7 +87,8 @@ class Queries:
 
     def __init__(self, spark: BackgroundSession) -> None:
         self._spark = spark
-        self._pool = ThreadPoolExecutor(_RUNNING, thread_name_prefix="narrows-query")
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
         self._of_thread = threading.local()
         self._known: dict[str, RunningQuery] = {}
         self._lock = threading.Lock()
@@ -132,7 +134,6 @@ class Queries:
         """Nobody is waited for any more."""
         for query in self.known():
             self._give_up(query, fail(Code.CANCELLED, "the service ends"))
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
     # --- how --------------------------------------------------------------------------------------
 
@@ -141,7 +142,7 @@ class Queries:
         query = self._admit(sql, id or uuid.uuid4().hex)
         try:
             session = self._spark.get(seconds)
-            self._pool.submit(self._run, query, session, work)
+            self._submit(lambda: self._run(query, session, work))
         except BaseException:
             self._forget(query)
             raise
@@ -220,7 +221,24 @@ class Queries:
                 self._interrupter = None
             return found
 
-    # --- in a thread of the pool ------------------------------------------------------------------
+    # --- in threads of their own ------------------------------------------------------------------
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        """Has it done when one of the threads is free. They are daemons: what one of them waits
+        for may never come, and the service ends all the same."""
+        with self._lock:
+            if len(self._threads) < _RUNNING:
+                name = f"narrows-query-{len(self._threads)}"
+                self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
+                self._threads[-1].start()
+        self._work.put(work)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                self._work.get()()
+            except Exception as error:
+                LOG.warning("a query could not be ended: %s", error)
 
     def _run(self, query: RunningQuery, session: Session, work: Work) -> None:
         with self._lock:

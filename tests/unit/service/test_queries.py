@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -99,6 +103,31 @@ def test_a_cancelled_query_is_answered_at_once(held: Held) -> None:
         held.queries.cancel(held.queries.known()[0].id)
         assert answer.result(PATIENCE) == "cancelled"
         assert held.states() == ["stopping"]
+
+
+def test_a_service_ends_though_a_query_does_not() -> None:
+    code = """
+import threading
+from narrows.errors import NarrowsError
+from test_queries import Held
+
+held, begun = Held(), threading.Event()
+def endless(session):
+    begun.set()
+    threading.Event().wait()
+while not begun.is_set():
+    try:
+        held.queries.call(endless, "SELECT 1", 0.1)
+    except NarrowsError as error:
+        assert error.code == "timed_out"
+held.queries.close()
+print("ends")
+"""
+    path = [str(Path(__file__).parent), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE)
+    assert (ended.returncode, ended.stdout) == (0, b"ends\n"), ended.stderr
 
 
 def test_there_are_only_so_many(held: Held) -> None:
