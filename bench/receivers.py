@@ -21,7 +21,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from paho.mqtt.client import Client, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
@@ -43,6 +43,22 @@ SIZES = (200, 1_600)
 RECEIVE_MAXIMUM = 10_000
 PACED = 300
 """Messages a second, and how many of them, whose latency is measured."""
+
+
+class Pace(NamedTuple):
+    rate: float
+    """Messages a second."""
+    cpu: float
+    """Microseconds of this process's CPU for each; the broker is another."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self._began, self._cpu = time.perf_counter(), time.process_time()
+
+    def pace(self, count: int) -> Pace:
+        seconds, cpu = time.perf_counter() - self._began, time.process_time() - self._cpu
+        return Pace(count / seconds, cpu / count * 1e6)
 
 
 def payload(number: int, size: int) -> bytes:
@@ -72,8 +88,8 @@ def publish(port: int, topic: str, count: int, size: int) -> None:
     client.loop_stop()
 
 
-def plain(broker: Mosquitto, count: int, size: int) -> float:
-    """Messages a second that a subscriber throws away."""
+def plain(broker: Mosquitto, count: int, size: int) -> Pace:
+    """Messages that a subscriber throws away."""
     topic, name = f"plain/{uuid.uuid4().hex}", uuid.uuid4().hex
     subscriber = connected(broker.port, name, keeps=True)
     subscribed = threading.Event()
@@ -92,27 +108,28 @@ def plain(broker: Mosquitto, count: int, size: int) -> float:
         if seen == count:
             done.set()
 
-    began = time.perf_counter()
+    clock = Clock()
     subscriber = connected(broker.port, name, keeps=True)
     subscriber.on_message = take
     subscriber.loop_start()
     done.wait(600)
-    seconds = time.perf_counter() - began
+    pace = clock.pace(count)
     subscriber.disconnect()
     subscriber.loop_stop()
-    return count / seconds
+    return pace
 
 
 class Stream:
     """A stream of ours, read as a feed and its tasks would read it."""
 
-    def __init__(self, folder: Path, broker: Mosquitto) -> None:
+    def __init__(self, folder: Path, broker: Mosquitto, *more: str) -> None:
+        """`more` are options."""
         self.topic = f"ours/{uuid.uuid4().hex}"
         catalog = Catalog()
         catalog.execute(
             "CREATE STREAM s (id BIGINT, sent DOUBLE, site STRING, more STRING) WITH (connector ="
             f" 'mqtt', broker = '{broker.address}', topic = '{self.topic}',"
-            f" receive_maximum = {RECEIVE_MAXIMUM})"
+            f" {', '.join((f'receive_maximum = {RECEIVE_MAXIMUM}', *more))})"
         )
         source = catalog.find_source(Name("s", None))
         self._spec = ReadSpec(
@@ -153,19 +170,19 @@ class Stream:
             self.source.committed(entry)
 
 
-def ours(broker: Mosquitto, folder: Path, count: int, size: int) -> float:
-    """Messages a second that are on the disk, acknowledged and decoded."""
-    stream = Stream(folder, broker)
+def ours(broker: Mosquitto, folder: Path, count: int, size: int, *more: str) -> Pace:
+    """Messages that are on the disk, acknowledged and decoded."""
+    stream = Stream(folder, broker, *more)
     stream.start()
     stream.await_subscribed()
     stream.source.stop()
     publish(broker.port, stream.topic, count, size)
-    began = time.perf_counter()
+    clock = Clock()
     stream.start()
     stream.read(count, pause=0.2)
-    seconds = time.perf_counter() - began
+    pace = clock.pace(count)
     stream.source.stop()
-    return count / seconds
+    return pace
 
 
 @contextlib.contextmanager
@@ -254,17 +271,22 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, Mosquitto(Path(scratch) / "broker") as broker:
         for size in SIZES:
-            best = {"plain": 0.0, "narrows": 0.0}
+            found: dict[str, list[Pace]] = {"plain": [], "narrows": [], "dedupe_by": []}
             for repeat in range(given.repeats):
                 folder = Path(scratch) / f"{size}-{repeat}"
-                best["plain"] = max(best["plain"], plain(broker, given.messages, size))
-                best["narrows"] = max(best["narrows"], ours(broker, folder, given.messages, size))
-            ratio = best["narrows"] / best["plain"]
-            print(
-                f"{size:5} bytes  plain {best['plain']:8.0f}/s  narrows {best['narrows']:8.0f}/s"
-                f"  ratio {ratio:.2f}",
-                flush=True,
-            )
+                found["plain"].append(plain(broker, given.messages, size))
+                found["narrows"].append(ours(broker, folder / "1", given.messages, size))
+                by = "dedupe_by = 'id'"
+                found["dedupe_by"].append(ours(broker, folder / "2", given.messages, size, by))
+            rate = {name: max(pace.rate for pace in paces) for name, paces in found.items()}
+            cpu = {name: min(pace.cpu for pace in paces) for name, paces in found.items()}
+            for name in found:
+                print(
+                    f"{size:5} bytes  {name:10} {rate[name]:8.0f}/s  ratio"
+                    f" {rate[name] / rate['plain']:.2f}   CPU {cpu[name]:5.0f} us  ratio"
+                    f" {cpu['plain'] / cpu[name]:.2f}",
+                    flush=True,
+                )
         say("latency", latency(broker, Path(scratch) / "latency"))
         if given.spark:
             say("latency on Spark", latency_on_spark(broker, Path(scratch) / "spark"))
