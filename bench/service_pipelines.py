@@ -3,8 +3,9 @@
     python bench/service_pipelines.py [PIPELINES]
 
 Starts a service, declares a shared stream of 100 columns, and starts so many pipelines on it, one
-after the other, by HTTP. Prints how long a start takes, how long until a pipeline's first row, what
-status and stop take in the end, and memory and threads before and after.
+after the other, by HTTP. Prints how long a start takes, how long until a pipeline's first row, in
+seconds and in micro-batches of the stream, what status and stop take in the end, what a micro-batch
+costs, and memory and threads as they grow.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from narrows.service.client import Client
 from support.service_process import PATIENCE, ServiceProcess
 
 COLUMNS = 100
@@ -47,7 +49,9 @@ def _measure(service: ServiceProcess, pipelines: int) -> None:
         f"CREATE STREAM s ({columns})"
         f" WITH (connector = 'file', path = '{folder}/in', shared = true)"
     )
-    starts, firsts = [], []
+    starts: list[float] = []
+    firsts: list[float] = []
+    batches: list[float] = []
     for number in range(pipelines):
         name, column = f"p{number}", f"c{number % COLUMNS}"
         client.execute(
@@ -57,19 +61,43 @@ def _measure(service: ServiceProcess, pipelines: int) -> None:
         began = time.perf_counter()
         client.start(name)
         starts.append(time.perf_counter() - began)
+        entries = _entries(client, name)
         deadline = time.monotonic() + PATIENCE
         while not client.rows(f"k{number}", limit=1):
             assert time.monotonic() < deadline, service.log()
             time.sleep(0.02)
         firsts.append(time.perf_counter() - began)
-        if number in (0, 9, pipelines - 1):
+        batches.append(_entries(client, name) - entries)
+        if number + 1 in (1, 10, 25, 50, 75, pipelines):
             threads, memory = _process(client.metrics())
             print(f"{number + 1} pipelines: {threads} threads, {memory}", flush=True)
-    _print("start", starts[1:])
-    _print("first row after start was asked for", firsts[1:])
-    _print("status of all", [_timed(client.status) for _ in range(5)])
-    _print("status of one", [_timed(lambda: client.pipeline("p1")) for _ in range(5)])
-    _print("stop", [_timed(lambda n=n: client.stop(f"p{n}")) for n in range(1, 11)])  # type: ignore[misc]
+            _print("  start", starts[-10:])
+            _print("  first row after start was asked for", firsts[-10:])
+            _print("  micro-batches that were published meanwhile", batches[-10:], "")
+            _print("  a micro-batch", [_batch_seconds(client, name)])
+            _print("  status of all", [_timed(client.status) for _ in range(5)])
+            _print("  status of one", [_timed(lambda n=name: client.pipeline(n)) for _ in range(5)])  # type: ignore[misc]
+            _print("  metrics", [_timed(client.metrics) for _ in range(3)])
+    some = range(1, min(11, pipelines))
+    _print("stop", [_timed(lambda n=n: client.stop(f"p{n}")) for n in some])  # type: ignore[misc]
+    _print("start again", [_timed(lambda n=n: client.start(f"p{n}")) for n in some])  # type: ignore[misc]
+
+
+def _entries(client: Client, name: str) -> int:
+    """How many micro-batches the stream has published."""
+    return int(client.pipeline(name)["stats"]["shared"]["s"].get("entries", 0))
+
+
+def _batch_seconds(client: Client, name: str) -> float:
+    began, first = time.perf_counter(), _position(client, name)
+    while (last := _position(client, name)) < first + 3:
+        assert time.perf_counter() < began + PATIENCE
+        time.sleep(0.02)
+    return (time.perf_counter() - began) / (last - first)
+
+
+def _position(client: Client, name: str) -> int:
+    return int(client.pipeline(name)["stats"]["shared"]["s"]["position"])
 
 
 def _timed(call: Callable[[], object]) -> float:
@@ -78,9 +106,9 @@ def _timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _print(what: str, seconds: list[float]) -> None:
-    last = statistics.median(seconds[-10:])
-    print(f"{what}: median of the last ten {last:.2f} s, longest {max(seconds):.2f} s", flush=True)
+def _print(what: str, values: Sequence[float], unit: str = " s") -> None:
+    median, most = statistics.median(values), max(values)
+    print(f"{what}: median {median:.2f}{unit}, most {most:.2f}{unit}", flush=True)
 
 
 def _process(metrics: str) -> tuple[str, str]:

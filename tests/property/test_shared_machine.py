@@ -124,6 +124,12 @@ class SharedStreamMachine(RuleBasedStateMachine):
         self.registry.retain()
 
     @rule()
+    def apply(self) -> None:
+        """Whoever has just registered sees to it that the next entry is decoded for it, too."""
+        demand = union_all(life.demand for life in self.lives.values())
+        assert self.registry.apply().demand == demand
+
+    @rule()
     def all_die(self) -> None:
         """No process renews its leases: all consumers are forgotten, but for their places."""
         self.now += 1000

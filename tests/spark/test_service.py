@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +79,7 @@ def test_pipelines_run_and_tell_what_they_do(api: Asking, tmp_path: Path) -> Non
     api.service.batch_times.look()
     metrics = api.get("/metrics").text
     assert 'narrows_bad_payloads_total{pipeline="own",stream="s"} 1' in metrics
+    assert 'narrows_sink_rows_total{pipeline="own",sink="k"} 4' in metrics
     assert 'narrows_batch_duration_seconds_bucket{pipeline="own",le="+Inf"}' in metrics
     assert api.post("/pipelines/own/stop").json()["actual"] == "stopped"
     assert api.post("/pipelines/own/start").json()["actual"] == "running"
@@ -102,6 +104,7 @@ def test_the_union_of_a_shared_stream_follows_its_pipelines(api: Asking, tmp_pat
     _until(lambda: {"a": 7} in api.get("/sinks/m/rows").json())
     metrics = api.get("/metrics").text
     assert 'narrows_shared_union_leaves{stream="shared"} 2' in metrics
+    assert re.search(r'narrows_sink_rows_total{pipeline="two",sink="m"} [1-9]', metrics)
     shared = api.get("/pipelines/two").json()["stats"]["shared"]["shared"]
     assert shared["decodes"] == "2 of 3 leaves"
     assert api.sql("STOP PIPELINE one, two").status == 200

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.spark.shared import group
+from narrows.spark.shared import lane
 from narrows.worker.dead_letters import read_dead_letters
 from support.storm import Storm
 
@@ -230,7 +230,7 @@ def test_who_fails_and_who_is_slow_hold_back_nobody(
     wait_for(lambda: all(len(bench.output(name)) == 10 for name in ("fine", "bad", "slow")))
 
     # One that never ends its part of the job is taken out, and the others do theirs again.
-    monkeypatch.setattr(group, "_PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(lane, "_PATIENCE_SECONDS", 2.0)
     bench.put(20)
     wait_for(lambda: len(bench.output("fine")) == 30 and len(bench.output("bad")) == 30)
     monkeypatch.undo()

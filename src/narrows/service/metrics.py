@@ -122,6 +122,13 @@ def _pipeline(out: Exposition, service: Service, pipeline: Pipeline) -> None:
         counted = counts_view(vars(counts)).model_dump()
         for key, (metric, text) in _READ.items():
             out.add(metric, "counter", text, counted[key], pipeline=name, stream=stream)
+    refused = run.refused()
+    for sink in pipeline.sinks:
+        labels = {"pipeline": name, "sink": sink}
+        text, rows = "rows given to a sink since the pipeline was started", run.written.rows
+        out.add("narrows_sink_rows_total", "counter", text, rows, **labels)
+        text, count = "rows that a sink could not take", refused.get(sink, 0)
+        out.add("narrows_refused_rows_total", "counter", text, count, **labels)
     for stream, lag in run.lag().items():
         for unit, behind in lag.items():
             text = "what is there and not read"

@@ -4,9 +4,11 @@ The registry is a small file in the state folder, and every operation reads it, 
 writes it back under a lock: the processes of Spark that plan the ingest and the readers are not the
 user's process, and this file is how they talk. A crash leaves it as it was before or after.
 
-**Applied.** The ingest takes the union of all demands when it plans a micro-batch (`apply`), and
-what it took is public: `version`, which grows whenever the union changes, and the union itself.
-`planned` is the entry that it is working on or has last worked on.
+**Applied.** What is decoded from the next entry on is public: `version`, which grows whenever the
+union of all demands changes, and the union itself. The ingest takes it when it plans a micro-batch
+(`apply`), and whoever registers with a running ingest need not wait for that. `planned` is the
+entry that the ingest is working on or has last worked on, and `planned_demand` what it decodes of
+that one.
 
 **Positions.** A consumer's position is the last entry it is done with. Registering decides it, once
 and for all: from the entry after it on, every entry covers the consumer's demand. That is so
@@ -90,6 +92,8 @@ class ConsumerRegistry:
         self._lease = lease
         self._owner = owner or f"{socket.gethostname()}:{os.getpid()}"
         self._log = SharedLog(folder)
+        self._seen: tuple[bytes, Snapshot] | None = None
+        """What was in the file when it was last looked at."""
 
     # --- consumers --------------------------------------------------------------------------------
 
@@ -167,7 +171,7 @@ class ConsumerRegistry:
         numbers = self._log.numbers()
         last = numbers[-1] if numbers else EMPTY
         under_way = applied.planned > last
-        if under_way and not applied.demand.covers(demand):
+        if under_way and not applied.planned_demand.covers(demand):
             return applied.planned
         covering = last  # from the entry after this one on, all are there and cover the demand
         for number in reversed(numbers):
@@ -208,7 +212,7 @@ class ConsumerRegistry:
             if union != applied.demand:
                 applied = replace(applied, version=applied.version + 1, demand=union)
             if entry is not None:
-                applied = replace(applied, planned=entry)
+                applied = replace(applied, planned=entry, planned_demand=applied.demand)
             state.applied = applied
             return applied
 
@@ -266,7 +270,11 @@ class ConsumerRegistry:
 
     def _load(self) -> Snapshot:
         try:
-            return Snapshot.from_bytes(self._path.read_bytes(), str(self._path))
+            data = self._path.read_bytes()
+            seen = self._seen
+            if seen is None or seen[0] != data:  # everybody looks at it, all the time
+                self._seen = seen = data, Snapshot.from_bytes(data, str(self._path))
+            return seen[1]
         except FileNotFoundError:
             if self._log.last() == EMPTY:
                 return Snapshot()

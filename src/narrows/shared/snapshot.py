@@ -35,6 +35,9 @@ class Applied:
     version: int = 0
     demand: Demand = NOTHING
     planned: int = EMPTY
+    """The entry that it is working on, or has last worked on."""
+    planned_demand: Demand = NOTHING
+    """What is decoded of that one: whoever has come since is not taken into account."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ def _to_json(state: Snapshot) -> dict[str, Any]:
         "version": state.applied.version,
         "demand": demand_to_json(state.applied.demand),
         "planned": state.applied.planned,
+        "planned_demand": demand_to_json(state.applied.planned_demand),
         "positions": dict(state.positions),
         "consumers": {
             name: {
@@ -88,8 +92,14 @@ def _to_json(state: Snapshot) -> dict[str, Any]:
 
 
 def _from_json(value: Any) -> Snapshot:
+    planned = value.get("planned_demand", value["demand"])  # it was the same, once
     return Snapshot(
-        applied=Applied(value["version"], demand_from_json(value["demand"]), value["planned"]),
+        applied=Applied(
+            value["version"],
+            demand_from_json(value["demand"]),
+            value["planned"],
+            demand_from_json(planned),
+        ),
         consumers={
             name: Consumer(
                 demand_from_json(consumer["demand"]),

@@ -360,8 +360,9 @@ class Session:
                 restart=restart,
             )
             with self._lock:
-                # What has ended, and was started again, is history.
-                self._runs = [r for r in self._runs if r.is_running or not r.has_any_of(names)]
+                # What has ended, and was started again or dropped, is history.
+                declared = {pipeline.name for pipeline in self.catalog.pipelines} - set(names)
+                self._runs = [r for r in self._runs if r.is_running or r.has_any_of(declared)]
                 self._runs.append(run)
         return run
 
@@ -404,7 +405,10 @@ class Session:
         """Stops what runs, and Spark if it is ours. Micro-batches that run have so many seconds to
         end by themselves."""
         deadline = time.monotonic() + finish
-        for pipeline in [pipeline for run in self._runs for pipeline in run.pipelines]:
+        pipelines = [pipeline for run in self._runs for pipeline in run.pipelines]
+        for pipeline in pipelines:
+            pipeline.end_soon()
+        for pipeline in pipelines:
             pipeline.finish(deadline)
         for run in self._runs:
             run.stop()

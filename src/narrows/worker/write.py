@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
 from narrows.connectors.base import Receipt, SinkConnector, SinkTask, find_connector
 from narrows.connectors.target import WriteSpec
 
-Receipts = Sequence[Receipt]
-"""What one task wrote, by sink."""
+
+@dataclass(frozen=True)
+class Receipts:
+    """What one task wrote."""
+
+    rows: int
+    """Those that it handed to each of the sinks."""
+    by_sink: Sequence[Receipt]
 
 
 def writers_of(spec: WriteSpec) -> list[SinkConnector]:
@@ -23,29 +30,33 @@ def write_task(
 ) -> Receipts:
     """Writes the rows of one task; nobody sees them until the driver publishes them."""
     tasks: list[SinkTask] = []
+    count = 0
     try:
         for writer in writers_of(spec):
             tasks.append(writer.open_task(spec.first_batch + batch, task))
         for rows in batches:
+            count += rows.num_rows
             for one in tasks:
                 one.add(rows)
-        return [one.close() for one in tasks]
+        return Receipts(count, [one.close() for one in tasks])
     except BaseException:
         for one in tasks:
             one.discard()
         raise
 
 
-def publish(spec: WriteSpec, batch: int, receipts: Sequence[Receipts]) -> None:
-    """Publishes what the tasks of a batch wrote; on the driver, when all of them are done."""
+def publish(spec: WriteSpec, batch: int, receipts: Sequence[Receipts]) -> int:
+    """Publishes what the tasks of a batch wrote; on the driver, when all of them are done. Answers
+    how many rows that were."""
     for place, writer in enumerate(writers_of(spec)):
-        writer.publish(spec.first_batch + batch, [receipt[place] for receipt in receipts])
+        writer.publish(spec.first_batch + batch, [each.by_sink[place] for each in receipts])
+    return sum(each.rows for each in receipts)
 
 
 def discard(spec: WriteSpec, receipts: Sequence[Receipts]) -> None:
     """Removes what the tasks of a failed batch wrote."""
     for place, writer in enumerate(writers_of(spec)):
-        writer.discard([receipt[place] for receipt in receipts])
+        writer.discard([each.by_sink[place] for each in receipts])
 
 
 def sweep(spec: WriteSpec) -> None:
@@ -56,9 +67,8 @@ def sweep(spec: WriteSpec) -> None:
 
 def receipts_to_text(receipts: Receipts) -> str:
     """How tasks tell the driver what they wrote."""
-    return json.dumps(receipts)
+    return json.dumps(asdict(receipts))
 
 
 def receipts_from_text(text: str) -> Receipts:
-    found: Receipts = json.loads(text)
-    return found
+    return Receipts(**json.loads(text))

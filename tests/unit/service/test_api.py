@@ -267,6 +267,8 @@ def test_metrics_have_labels_and_no_broken_lines(running: Asking) -> None:
         'narrows_leaves_decoded{pipeline="p",stream="s"} 2',
         'narrows_lag{pipeline="p",stream="s",unit="bytes"} 70',
         'narrows_late_rows_total{pipeline="p"} 3',
+        'narrows_sink_rows_total{pipeline="p",sink="k"} 8',
+        'narrows_refused_rows_total{pipeline="p",sink="k"} 4',
         'narrows_pipeline_state{pipeline="p",state="running"} 1',
         'narrows_shared_union_version{stream="odd\\"\\nname"} 0',
     ):

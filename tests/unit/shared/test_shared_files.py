@@ -152,6 +152,22 @@ def test_versions_count_what_changes(tmp_path: Path) -> None:
     assert registry.apply().demand == A
 
 
+def test_what_is_taken_for_the_next_entry_is_not_in_the_one_that_is_under_way(
+    tmp_path: Path,
+) -> None:
+    log, registry = SharedLog(tmp_path), ConsumerRegistry(tmp_path)
+    registry.begin("it")
+    registry.register({"p": A})
+    registry.apply(0)  # entry 0 is under way, and has `a`
+    assert registry.register({"q": B})["q"].position == 0
+    registry.apply()
+    assert registry.register({"r": B})["r"].position == 0, "entry 0 is not for it, either"
+    assert registry.register({"s": A})["s"].position == EMPTY
+    publish(log, 0, A)
+    assert registry.register({"t": B}, EARLIEST)["t"].position == 0
+    assert registry.apply(1).demand == A | B
+
+
 def test_earliest_begins_with_the_oldest_entries_that_cover_it(tmp_path: Path) -> None:
     log, registry = SharedLog(tmp_path), ConsumerRegistry(tmp_path)
     registry.begin("it")

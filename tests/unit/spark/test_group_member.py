@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
+
 from narrows.connectors.target import WriteSpec
-from narrows.spark.shared.group_member import Member
+from narrows.spark.shared.group_member import Member, _read
 
 
 def _member(folder: Path, position: int) -> Member:
@@ -26,3 +29,17 @@ def test_a_pipeline_that_begins_elsewhere_plans_anew(tmp_path: Path) -> None:
     assert _member(tmp_path, 3).plan_task(5) == 5
     assert _member(tmp_path, -1).plan_task(2) == 2
     assert _member(tmp_path, 3).plan_task(4) == 4
+
+
+def test_who_has_left_reads_nothing_until_it_begins_again(tmp_path: Path) -> None:
+    member = _member(tmp_path, 3)
+    member.plan_task(5)
+    numbers = pa.RecordBatch.from_arrays([pa.array([0])], names=["id"])
+    member.leave()
+    assert member.gone.is_set()
+    assert list(_read(None, member.tasks, 1, iter([numbers]))) == []  # type: ignore[arg-type]
+    member.begin()
+    assert not member.gone.is_set()
+    assert member.plan_task(9) == 5, "what it was to read stays planned"
+    with pytest.raises(AttributeError):  # it would read, if there were anything to read
+        list(_read(None, member.tasks, 1, iter([numbers])))  # type: ignore[arg-type]

@@ -19,11 +19,13 @@ from typing import Any
 from narrows.connectors.letters import PublishedLetters
 from narrows.explain.plan import Plan
 from narrows.spark.run.late_rows import LateRows
+from narrows.spark.shared.group_member import MemberQuery
 from narrows.spark.shared.reads import SharedReads
 from narrows.spark.streaming.failures import Attempts, Verdict, reason_of
 from narrows.spark.streaming.feed import FedQuery, Feed
 from narrows.spark.streaming.running import Failed, Phase, Running
 from narrows.spark.streaming.supervisor import Step
+from narrows.spark.write.sink import RowsWritten
 from narrows.worker.count_files import fold_counts, total_counts
 from narrows.worker.counts import ReadCounts
 
@@ -49,6 +51,7 @@ class PipelineRun:
     """What it reads of shared streams, which decode for it until it ends."""
     letters: Mapping[str, PublishedLetters] = field(default_factory=dict)
     """What its sinks have set aside."""
+    written: RowsWritten = field(default_factory=RowsWritten)
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
 
@@ -131,9 +134,16 @@ class PipelineRun:
         """Rows that came too late for their window."""
         return self._late.look(self.query)
 
+    def end_soon(self) -> None:
+        """The micro-batch that runs is its last, as far as it shares one with others."""
+        with self._lock:
+            if self._status == RUNNING and isinstance(self.query, MemberQuery):
+                self._stopping = True
+                self.query.leave_soon()
+
     def finish(self, deadline: float) -> None:
         """Waits for the end of the micro-batch that runs, or until then."""
-        if self._status == RUNNING and isinstance(self.query, FedQuery):
+        if self._status == RUNNING and isinstance(self.query, FedQuery | MemberQuery):
             self.query.finish(deadline)
 
     def stop(self) -> None:

@@ -174,6 +174,7 @@ def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart)
             sink: PublishedLetters(state.dead_letters(sink), pipeline.name)
             for sink in pipeline.sinks
         },
+        pipeline.written,
     )
 
 

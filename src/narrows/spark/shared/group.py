@@ -16,158 +16,31 @@ If the job of a lane fails, or takes far longer than it should, those of its mem
 begun and not ended (else all) are given lanes of their own: there, one that fails has failed, and
 one that is slow keeps only itself waiting. A member whose share of a job takes much longer than
 that of the others is moved out as well. Who keeps up goes back to the common lane.
+
+**Stopping.** Nobody waits for a job of a hundred members to stop one of them. What such a job has
+written of it is thrown away, and read again when the pipeline goes on: its position has not moved.
 """
 
 from __future__ import annotations
 
-import contextlib
 import statistics
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
-from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from narrows.shared.log import SharedLog
-from narrows.shared.source import ENTRIES_AT_ONCE
 from narrows.spark.shared.group_member import Member, MemberQuery
 from narrows.spark.shared.ingest import Goal
-from narrows.worker.write import Receipts, discard, publish, receipts_from_text
+from narrows.spark.shared.lane import Lane
 
-_LOOK_SECONDS = 0.1
-_PATIENCE_SECONDS = 30.0
-_SLOWEST_BYTES_PER_SECOND = 2e6
-"""A job of the common lane is given so long, and a second more for so many bytes it has to read."""
-_PARTITION_BYTES = 16 << 20
-"""So many bytes of segments are worth a task of their own."""
+_PUBLISH_SECONDS = 30.0
+"""How long a member that is stopped waits for rows of it that are just being published."""
 _SLOW_SECONDS = 3.0
 _SLOW_FACTOR = 5.0
 """A member is slow when its share of a job takes longer than this, and than so many times the
 share of the others."""
-
-
-class Lane(threading.Thread):
-    """Runs the jobs of its members, one after the other, until it has none."""
-
-    def __init__(self, group: Group, members: Sequence[Member], *, alone: bool) -> None:
-        super().__init__(name=f"narrows-lane-{uuid.uuid4().hex[:6]}", daemon=True)
-        self._group = group
-        self._spark = group.spark
-        self.members = {member.name: member for member in members}
-        self.alone = alone
-        self.deadline: float | None = None
-        """When the job that runs has taken too long."""
-        self._frames: dict[int, DataFrame] = {}
-        """The job for these members, by the number of partitions that each of them has."""
-        self._framed: tuple[str, ...] = ()
-        self._partitions = 1
-        """Those of each member, in the job that runs."""
-        self._interrupted = False
-        self._pause = threading.Event()
-
-    def run(self) -> None:
-        while self._group.keep(self):
-            due: Sequence[Member] = tuple(self.members.values())
-            try:
-                due = self._due()
-                if due:
-                    self._job(due)
-                else:
-                    self._pause.wait(_LOOK_SECONDS)
-            except Exception as error:  # a full disk, a damaged log: nothing that others can mend
-                for member in due:
-                    self._group.fail(self, member, error)
-
-    def interrupt(self) -> bool:
-        """Ends the job that runs, if it has come so far that its tasks are known."""
-        executions = set()
-        for member in self.members.values():
-            with contextlib.suppress(FileNotFoundError):
-                executions.add(member.execution.read_text("utf-8"))
-        self._interrupted = bool(executions)
-        for execution in executions:
-            self._spark.interruptOperation(execution)
-        return self._interrupted
-
-    def _due(self) -> list[Member]:
-        last = self._group.log.last()
-        with self._group.lock:
-            return [m for m in self.members.values() if m.position < last and not m.leaving]
-
-    def _job(self, due: Sequence[Member]) -> None:
-        last = self._group.log.last()
-        until = {m.name: min(last, m.position + ENTRIES_AT_ONCE) for m in due}
-        try:
-            for member in due:
-                until[member.name] = member.plan_task(until[member.name])
-            sizes = [self._size(member, until[member.name]) for member in due]
-            if not self.alone:
-                patience = _PATIENCE_SECONDS + sum(sizes) / _SLOWEST_BYTES_PER_SECOND
-                self.deadline = time.monotonic() + patience
-            results = self._result(due, sizes).collect()
-        except Exception as error:
-            self._failed(due, error)
-            return
-        finally:
-            self.deadline = None
-        done: list[Member] = []
-        for member in due:
-            receipts = [
-                receipts_from_text(row["written"])
-                for row in results
-                if row["member"] == member.name
-            ]
-            if self._publish(member, receipts):
-                done.append(member)
-        self._group.advance({m.name: until[m.name] for m in done})
-        for member in done:
-            member.position = until[member.name]
-        seconds = {m.name: 0.0 for m in due}
-        for row in results:
-            seconds[row["member"]] += row["seconds"]
-        self._group.judge(self, {m.name: seconds[m.name] for m in done})
-
-    def _result(self, due: Sequence[Member], sizes: Sequence[int]) -> DataFrame:
-        names = tuple(member.name for member in due)
-        if self._framed != names:
-            self._frames, self._framed = {}, names
-        # Whoever is alone may have half of the cores, not all of them: it may be slow.
-        most = max(1, self._group.parallelism // 2) if self.alone else self._group.parallelism
-        partitions = max(1, min(most, -(-max(sizes) // _PARTITION_BYTES)))
-        self._partitions = partitions
-        if partitions not in self._frames:
-            results = [member.frame(partitions) for member in due]
-            self._frames[partitions] = reduce(DataFrame.unionAll, results)
-        # Selecting makes a query of its own: `current_timestamp()` is that of this job.
-        return self._frames[partitions].select("*")
-
-    def _size(self, member: Member, until: int) -> int:
-        return sum(entry.size for entry in self._group.log.entries(member.position, until))
-
-    def _publish(self, member: Member, receipts: Sequence[Receipts]) -> bool:
-        if member.gone.is_set():  # nobody wanted to wait for it
-            discard(member.write, receipts)
-            return False
-        try:
-            publish(member.write, member.position + 1, receipts)
-        except Exception as error:
-            self._group.fail(self, member, error)
-            return False
-        return True
-
-    def _failed(self, due: Sequence[Member], error: Exception) -> None:
-        interrupted, self._interrupted = self._interrupted, False
-        if self.alone or (len(due) == 1 and not interrupted):
-            for member in due:
-                if not member.leaving:
-                    self._group.fail(self, member, error)
-            return
-        # One of them is to blame, most likely one whose tasks had begun and not ended; each of them
-        # will show by itself whether it is that one. The others go on together.
-        suspects = [member for member in due if member.is_under_way(self._partitions)]
-        self._group.part(self, suspects or due)
 
 
 class Group:
@@ -206,18 +79,23 @@ class Group:
             if not self._common.is_alive():
                 self._common.start()
 
-    def remove(self, member: Member, patience: float = 30.0) -> None:
-        """Takes a member out when the job that it is part of has ended, or patience has."""
-        member.leaving = True
-        if not member.gone.wait(patience):
-            member.gone.set()
+    def remove(self, member: Member) -> None:
+        """Takes a member out: with the end of the job that it is part of, or in the midst of it."""
+        member.leave_soon()
+        if member.gone.wait(max(0.0, member.left_alone_until - time.monotonic())):
+            return
+        with self.lock:
+            lanes = [lane for lane in self._lanes if lane.has(member)]
+        for lane in lanes:
+            published = lane.publishing.acquire(timeout=_PUBLISH_SECONDS)
+            member.leave()
+            if published:
+                lane.publishing.release()
+            if lane.alone:
+                lane.interrupt()
             with self.lock:
-                lanes = [lane for lane in self._lanes if member.name in lane.members]
-            for lane in lanes:
-                if lane.alone:
-                    lane.interrupt()
-                with self.lock:
-                    lane.members.pop(member.name, None)
+                lane.drop(member)
+        member.leave()
 
     def is_alone(self, member: Member) -> bool:
         with self.lock:
@@ -253,17 +131,18 @@ class Group:
 
     def fail(self, lane: Lane, member: Member, error: BaseException) -> None:
         with self.lock:
-            lane.members.pop(member.name, None)
-            member.failure = error
-            member.gone.set()
+            lane.drop(member)
+            if not member.gone.is_set():
+                member.failure = error
+                member.gone.set()
         self._on_end()
 
     def part(self, lane: Lane, members: Sequence[Member]) -> None:
         """Gives each of these members a lane of its own."""
         with self.lock:
             for member in members:
-                if member.name in lane.members:
-                    del lane.members[member.name]
+                if lane.has(member):
+                    lane.drop(member)
                     self._lane([member], alone=True).start()
 
     def judge(self, lane: Lane, seconds: dict[str, float]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from narrows.connectors.target import WriteSpec
 from narrows.files.atomic import write_atomically
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.shared.ingest import Goal
+from narrows.spark.write.sink import RowsWritten
 from narrows.worker.carried import Carried
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
@@ -26,11 +29,14 @@ from narrows.worker.write import receipts_to_text, write_task
 
 EXECUTION = ".execution"
 _WRITTEN = ".written"
+_LEFT = ".left"
+_LEAVE_SECONDS = 0.3
+"""How long a member that is stopped waits for the job that it is part of."""
 Batches = Iterator[pa.RecordBatch]
 _RESULT = "member STRING, written STRING, seconds DOUBLE"
 
 
-@dataclass
+@dataclass(eq=False)
 class Member:
     """A pipeline without state."""
 
@@ -43,6 +49,7 @@ class Member:
     position: int = -1
     goal: Goal | None = None
     """What it reads, and no more; None: whatever comes."""
+    published: RowsWritten = field(default_factory=RowsWritten)
 
     def __post_init__(self) -> None:
         self._frames: dict[int, DataFrame] = {}
@@ -58,8 +65,25 @@ class Member:
     def begin(self) -> None:
         """Begins where it was; again, if it has failed."""
         self.leaving = False
+        self.left_alone_until = math.inf
+        """When whoever has asked it to leave will wait no longer."""
         self.failure: BaseException | None = None
         self.gone = threading.Event()
+        self._left.unlink(missing_ok=True)
+
+    def leave_soon(self) -> None:
+        """The job that runs is its last."""
+        if not self.leaving:
+            self.leaving = True
+            self.left_alone_until = time.monotonic() + _LEAVE_SECONDS
+
+    def leave(self) -> None:
+        """It is part of no job any more: what tasks of one still write is not published, and those
+        that have not begun read nothing."""
+        if not self.gone.is_set():
+            with contextlib.suppress(OSError):  # a full disk: its tasks write what nobody will see
+                self._left.touch()
+            self.gone.set()
 
     @property
     def is_done(self) -> bool:
@@ -96,6 +120,10 @@ class Member:
         return self.execution.exists() and len(os.listdir(self._written)) < partitions
 
     @property
+    def _left(self) -> Path:
+        return self.tasks.with_suffix(_LEFT)
+
+    @property
     def _written(self) -> Path:
         """Where its tasks leave word when they have written."""
         return self.tasks.with_suffix(_WRITTEN)
@@ -121,6 +149,15 @@ class MemberQuery:
 
     def exception(self) -> BaseException | None:
         return self._member.failure
+
+    def leave_soon(self) -> None:
+        """The job that runs is its last."""
+        self._member.leave_soon()
+
+    def finish(self, deadline: float) -> None:
+        """Waits for the end of that job, or until then."""
+        self.leave_soon()
+        self._member.gone.wait(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
         self._remove(self._member)
@@ -161,6 +198,8 @@ def copied(
 
 
 def _read(spec: ReadSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
+    if tasks.with_suffix(_LEFT).exists():
+        return
     tell_execution(tasks)
     entry = json.loads(tasks.read_text("utf-8"))
     for batch in numbers:

@@ -61,6 +61,7 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
             write,
             lambda partitions: copied(context.spark, spec, tasks, partitions, name, write),
             tasks,
+            published=pipeline.written,
         )
 
     def computed(partitions: int) -> DataFrame:
@@ -71,6 +72,6 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
         rows = compile_plan(rows_of(pipeline.plan.physical), context.spark, open_member)
         return written(sink_frame(pipeline.plan, rows), name, write, tasks)
 
-    member = Member(name, write, computed, tasks)
+    member = Member(name, write, computed, tasks, published=pipeline.written)
     member.frame(1)  # what Spark will not take is said before anything starts
     return member

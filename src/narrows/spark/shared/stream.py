@@ -75,7 +75,9 @@ class SharedStream:
             found = self.registry.register(demands, start_at)
             self.consumers |= dict.fromkeys(demands, once)
             self.trigger = trigger
-            if not self._ingest.isActive:
+            if self._ingest.isActive:
+                self.registry.apply()  # from its next entry on: the job that runs is not waited for
+            else:
                 self._start_ingest()
         self._supervisor.add(self)
         return found

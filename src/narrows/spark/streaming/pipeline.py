@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from narrows.spark.windows.closing import ClosedMark, closing_run, run_time
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.copy import copy_stream
-from narrows.spark.write.sink import publish_written, written_by_tasks
+from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.watermark import last_commit
@@ -65,6 +65,7 @@ class PipelineQuery:
     pace: Pace
     place_shared: PlaceReads | None = None
     """Where what is read of shared streams is kept; None where the plan reads none."""
+    written: RowsWritten = field(default_factory=RowsWritten)
 
     @property
     def checkpoint(self) -> Path:
@@ -213,9 +214,8 @@ class PipelineQuery:
             try:
                 for feed in feeds:
                     feed.check(number)
-                publish_written(
-                    batch if told_of is None else told_of(batch, number), self.write, number
-                )
+                told = batch if told_of is None else told_of(batch, number)
+                self.written.rows += publish_written(told, self.write, number)
             except BaseException as error:
                 raised.append(error)
                 raise

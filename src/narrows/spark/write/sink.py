@@ -8,6 +8,7 @@ published before is replaced, so every row is there once, as far as the sink can
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -27,6 +28,13 @@ from narrows.worker.write import (
 WRITTEN = "written"
 """The column in which tasks tell what they wrote."""
 WRITTEN_SCHEMA = f"{WRITTEN} STRING"
+
+
+@dataclass
+class RowsWritten:
+    """What a pipeline has published since it was started: as many rows to each of its sinks."""
+
+    rows: int = 0
 
 
 def tell(receipts: Receipts) -> pa.RecordBatch:
@@ -54,11 +62,11 @@ def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None)
     return rows.mapInArrow(write, WRITTEN_SCHEMA)
 
 
-def publish_written(told: DataFrame, spec: WriteSpec, batch: int) -> None:
-    """Has tasks write and tell what they wrote, and publishes it."""
+def publish_written(told: DataFrame, spec: WriteSpec, batch: int) -> int:
+    """Has tasks write and tell what they wrote, and publishes it; how many rows that were."""
     try:
         receipts = [receipts_from_text(row[WRITTEN]) for row in told.collect()]
-        publish(spec, batch, receipts)
+        return publish(spec, batch, receipts)
     except BaseException:
         sweep(spec)
         raise
