@@ -8,3 +8,7 @@ SELECT * FROM l WHERE a NOT IN (SELECT c FROM r WHERE d IS NOT NULL);
 SELECT a FROM l UNION SELECT c FROM r ORDER BY ALL;
 WITH x AS (SELECT a, count(*) AS n FROM l GROUP BY ALL) SELECT x.n, y.n FROM x JOIN x y ON x.a <=> y.a;
 SELECT (SELECT count(*) FROM r WHERE c = l.a), (SELECT d FROM r WHERE c = 1) FROM l;
+SELECT l.b, r.d FROM l JOIN r ON l.a = r.c AND EXISTS (SELECT 1 FROM l x WHERE x.a = r.c);
+SELECT l.b, r.d FROM l LEFT JOIN r ON l.a = r.c AND EXISTS (SELECT 1 FROM l x WHERE x.a = r.c);
+SELECT (SELECT max(d) FROM r WHERE c = l.a AND d IS NOT NULL) AS m, count(*) FROM l GROUP BY m;
+SELECT (SELECT max(d) FROM r WHERE c >= l.a) AS m FROM l;
