@@ -186,7 +186,7 @@ def test_payloads_of_any_data_frame(bench: Bench, spark: SparkSession) -> None:
     assert [letter["payload"] for letter in letters] == ["broken"]
 
 
-def _wait_for(condition: object, seconds: float = 60) -> None:
+def _wait_for(condition: object, seconds: float = 300) -> None:
     import threading
     import time
 

@@ -79,7 +79,7 @@ def bench(spark: SparkSession, tmp_path: Path) -> Iterator[Bench]:
     made.session.close()
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
     pause, deadline = threading.Event(), time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-DEADLINE = 120.0
+DEADLINE = 300.0
 
 
 def await_that(holds: Callable[[], bool], what: str) -> None:
