@@ -433,8 +433,13 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
         case Join():
             return _joined(node, *below)
         case PhysicalPartialAggregation():
-            # Two tasks; and groups need not be whole, whatever they hold.
-            return [row for part in (0, 1) for row in _aggregated(node, below[0][part::2])]
+            # Two tasks, and so groups need not be whole; they come in the order of their rows.
+            half = len(below[0]) // 2
+            return [
+                row
+                for part in (below[0][:half], below[0][half:])
+                for row in _aggregated(node, part)
+            ]
         case Aggregation():
             return _aggregated(node, below[0])
         case Pivot():
