@@ -222,6 +222,7 @@ def _floats(value: Any) -> bool:
 
 SCHEMA = "k STRING, n BIGINT, x DOUBLE, s STRUCT<m: INT, ok: BOOLEAN>"
 CATALOG = narrows.Catalog()
+CATALOG.disabled_rules = frozenset()
 KEYS = ("k", "n", "s.m", "s.ok", "n > 1")
 CALLS = (
     *("count(*)", "count(k)", "count(1)", "sum(n)", "sum(s.m)", "sum(x)", "avg(s.m)", "avg(x)"),

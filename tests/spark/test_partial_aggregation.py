@@ -80,6 +80,7 @@ def session(
         pq.write_table(rows, folder / "rows" / f"{part}.parquet")
     pq.write_table(table.slice(0, 0), folder / "none" / "0.parquet")
     session = narrows.connect(small_data, state=folder / "state")
+    session.execute("SET narrows.rule.partial_aggregation_into_reader = on")
     for name in ("rows", "none"):
         session.execute(
             f"CREATE TABLE t_{name} ({SCHEMA})"

@@ -31,6 +31,7 @@ Pairs = Sequence[tuple[Document, Document]]
 
 def catalog_of(schema: Struct) -> narrows.Catalog:
     catalog = narrows.Catalog()
+    catalog.disabled_rules = frozenset()
     columns = ", ".join(column.sql() for column in schema)
     catalog.execute(
         f"CREATE STREAM {SOURCE} ({columns})"

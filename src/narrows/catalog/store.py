@@ -35,7 +35,7 @@ class Declared(NamedTuple):
 class ObjectStore:
     """Streams, tables, sinks and pipelines, and what a planner must know beside them."""
 
-    def __init__(self) -> None:
+    def __init__(self, disabled_rules: frozenset[str] = frozenset()) -> None:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._pipelines: dict[str, Pipeline] = {}
@@ -43,8 +43,8 @@ class ObjectStore:
         self.functions = FunctionRegistry(parent=builtin_functions())
         self.elsewhere: Elsewhere | None = None
         """Who is asked for what is not declared here; a session is."""
-        self.disabled_rules: frozenset[str] = frozenset()
-        """Rules that were switched off: `SET narrows.rule.<name> = off`."""
+        self.disabled_rules = disabled_rules
+        """Rules that are switched off: `SET narrows.rule.<name> = off`."""
 
     def snapshot(self) -> Declared:
         """What is declared now, to be restored."""

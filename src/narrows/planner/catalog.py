@@ -19,7 +19,7 @@ from narrows.explain.plan import Plan
 from narrows.expressions.function import Function
 from narrows.files.names import check_name
 from narrows.planner.query import plan_query
-from narrows.planner.rules import settings
+from narrows.planner.rules import OFF_BY_DEFAULT, settings
 from narrows.sql.parse import parse, parse_each
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
@@ -50,7 +50,7 @@ class Catalog(ObjectStore):
     """Everything that has been declared. Planning needs nothing else: no Spark, no JVM."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(OFF_BY_DEFAULT)
         self._planned: dict[str, tuple[Pipeline, Plan]] = {}
         """Plans that were made when pipelines were declared."""
 

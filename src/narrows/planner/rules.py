@@ -54,6 +54,12 @@ PRUNING: frozenset[str] = frozenset(
 """The rules that decide what is decoded and shipped; without them it is everything."""
 
 
+OFF_BY_DEFAULT: frozenset[str] = frozenset({"PartialAggregationIntoReader"})
+"""Rules that are right, and not shown to be worth it: `SET narrows.rule.<name> = on`. To aggregate
+in the reader took as long as in Spark where groups are few, and a fifth longer where wide documents
+have a group each: what is shipped then is wider (`bench/reading.py --only "sums of"`)."""
+
+
 def settings() -> dict[str, str]:
     """The names of all rules, by what `SET narrows.rule.<name>` calls them."""
     names = [rule_name(rule) for rule in (*LOGICAL_RULES, *PHYSICAL_RULES)]
