@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +57,8 @@ class Ingest:
         assert spec.entry_log is not None
         self._on_end = on_end
         self._patience = Patience(spec.source)
-        self._spark = spark
+        # A session of its own: only so can another thread end its job (`spark.run.apart`).
+        self._spark = spark.newSession()
         self._spec = spec
         self._static = Carried((spec, str(folder)))
         self._shared = SharedLog(folder)
@@ -68,7 +68,6 @@ class Ingest:
         self._goals: list[Goal] = []
         self._every: float | None = None
         self._stopped = threading.Event()
-        self._tag = f"narrows-ingest-{uuid.uuid4().hex}"
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
 
@@ -119,7 +118,7 @@ class Ingest:
         """Ends it; a job that is under way is given up."""
         self._stopped.set()
         if self._thread is not None:
-            self._spark.interruptTag(self._tag)
+            self._spark.interruptAll()
             self._thread.join(_PATIENCE_SECONDS)
             self._thread = None
 
@@ -127,7 +126,6 @@ class Ingest:
 
     def _run(self) -> None:
         try:
-            self._spark.addTag(self._tag)
             if self._every is not None:
                 self._source.start()
             self._tell_again()
