@@ -11,10 +11,9 @@ is to read. So each side reads all messages and an eighth of them, and what is c
 others cost: what a million rows more would. What remains, the cost of a start, is printed apart.
 Few messages show nothing but noise.
 
-Spark's side reads the same payloads from Parquet files, as binary rows, and writes text files where
-ours writes a topic: when this was written, its Kafka connector for this Spark could not be had, and
-that of 4.2.0 not with all its dependencies. So it neither fetches nor produces a message, which
-flatters it. Both sides run in one Spark session, in turns, and what they have written is compared.
+Spark's side reads and writes topics, too, by its own connector, at least once. (Its connector for
+this Spark could not be had when this was written: that of 4.2 is taken.) Both sides run in one
+Spark session, in turns, and what they have written is compared.
 
 Then: eight pipelines on a shared topic, against two that read it each for itself.
 """
@@ -34,8 +33,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -50,6 +47,7 @@ from narrows.schema import Struct
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from kafka_broker import Broker
+from spark_kafka import connector_jars
 
 LARGE_SHARE = 4
 """There are so many times fewer large documents than small ones."""
@@ -60,7 +58,7 @@ TICK = 0.01
 PARTITIONS = 4
 DIFFERENT = 1000
 """Documents that differ; they are repeated."""
-AGAINST = "from_json, payloads in Parquet"
+AGAINST = "Spark's Kafka and from_json"
 UNIT = "CPU s per million rows"
 MANY = 8
 
@@ -101,10 +99,9 @@ SHAPES = (
 
 
 class Filled(NamedTuple):
-    """The same payloads twice."""
+    """A topic with payloads."""
 
     topic: str
-    files: Path
     rows: int
 
 
@@ -127,6 +124,7 @@ class Bench:
         self._broker = broker
         self._folder = folder
         self._runs = 0
+        self._filled: set[str] = set()
         self._out: dict[str, str] = {}
         """Where the last run of each side has written to."""
 
@@ -137,17 +135,17 @@ class Bench:
         print(f"{shape.name}: {whole.rows:,} messages", flush=True)
         sides: dict[str, Callable[[Filled], Cost]] = {
             "noop": lambda filled: self._query(shape, filled.topic),
-            "their noop": lambda filled: self._their_query(shape, filled.files),
+            "their noop": lambda filled: self._their_query(shape, filled.topic),
             "topic": lambda filled: self._to_topic(shape, filled.topic),
             "exactly once": lambda filled: self._to_topic(
                 shape, filled.topic, "exactly_once = true"
             ),
-            "their files": lambda filled: self._their_stream(shape, filled.files),
+            "their topic": lambda filled: self._their_stream(shape, filled.topic),
         }
         for run in sides.values():
             run(whole)  # the JVM compiles what it runs often
         answers = [self._written(self._out["topic"]), self._written(self._out["exactly once"])]
-        theirs = self._their_lines(self._out["their files"])
+        theirs = self._written(self._out["their topic"])
         assert answers == [theirs, theirs]
         assert sum(theirs.values()) == whole.rows
         costs: dict[str, list[Steady]] = {name: [] for name in sides}
@@ -161,8 +159,8 @@ class Bench:
             print(f"{start:.2f} CPU s for a start", flush=True)
         for case, mine, other in (
             ("topic to noop", "noop", "their noop"),
-            ("topic to topic", "topic", "their files"),
-            ("topic to topic, exactly once", "exactly once", "their files"),
+            ("topic to topic", "topic", "their topic"),
+            ("topic to topic, exactly once", "exactly once", "their topic"),
         ):
             both = [[cost.million for cost in costs[side]] for side in (mine, other)]
             note = f"{whole.rows:,} rows"
@@ -176,11 +174,18 @@ class Bench:
             frame.write.format("noop").mode("overwrite").save()
         return cost
 
-    def _their_query(self, shape: Shape, files: Path) -> Cost:
+    def _their_query(self, shape: Shape, topic: str) -> Cost:
         with self._measured() as cost:
-            rows = _parsed(self._session.spark.read.parquet(str(files)), shape)
-            rows.write.format("noop").mode("overwrite").save()
+            reader = self._session.spark.read.format("kafka").options(**self._subscribed(topic))
+            _parsed(reader.load(), shape).write.format("noop").mode("overwrite").save()
         return cost
+
+    def _subscribed(self, topic: str) -> dict[str, str]:
+        return {
+            "kafka.bootstrap.servers": self._broker.address,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+        }
 
     def _to_topic(self, shape: Shape, topic: str, *options: str) -> Cost:
         number = self._declare(shape, topic)
@@ -192,21 +197,24 @@ class Bench:
         self._out["exactly once" if options else "topic"] = out
         return self._run_all([f"p{number}"])
 
-    def _their_stream(self, shape: Shape, files: Path) -> Cost:
+    def _their_stream(self, shape: Shape, topic: str) -> Cost:
         self._runs += 1
-        out = self._folder / f"out-{self._runs}"
-        spark = self._session.spark
+        out = self._make_topic(f"out-{self._runs}")
         with self._measured() as cost:
-            rows = _parsed(spark.readStream.schema("value BINARY").parquet(str(files)), shape)
-            lines = rows.select(F.to_json(F.struct("*")).alias("value"))
+            stream = self._session.spark.readStream.format("kafka")
+            rows = _parsed(stream.options(**self._subscribed(topic)).load(), shape)
             query = (
-                lines.writeStream.format("text")
-                .option("checkpointLocation", f"{out}-checkpoint")
+                rows.select(F.to_json(F.struct("*")).alias("value"))
+                .writeStream.format("kafka")
+                .option("kafka.bootstrap.servers", self._broker.address)
+                .option("kafka.compression.type", "lz4")
+                .option("topic", out)
+                .option("checkpointLocation", f"{self._folder / out}-checkpoint")
                 .trigger(availableNow=True)
-                .start(str(out))
+                .start()
             )
             query.awaitTermination()
-        self._out["their files"] = str(out)
+        self._out["their topic"] = out
         return cost
 
     # --- ours, with each other --------------------------------------------------------------------
@@ -254,12 +262,10 @@ class Bench:
         return self._fill(shape, count), self._fill(shape, count // PART)
 
     def _fill(self, shape: Shape, count: int) -> Filled:
-        """A topic and Parquet files with the same payloads."""
         topic = f"in-{shape.share}-{count}"
-        files = self._folder / topic
-        if files.exists():
-            return Filled(topic, files, count)
-        files.mkdir()
+        if topic in self._filled:
+            return Filled(topic, count)
+        self._filled.add(topic)
         rnd = random.Random(7)
         texts = [json.dumps(shape.make(rnd), separators=(",", ":")) for _ in range(DIFFERENT)]
         documents = [text.encode() for text in texts]
@@ -273,21 +279,15 @@ class Bench:
             }
         )
         for part in range(PARTITIONS):
-            numbers = range(part, count, PARTITIONS)
-            for number in numbers:
+            for number in range(part, count, PARTITIONS):
                 while True:
                     try:
                         producer.produce(topic, documents[number % DIFFERENT], partition=part)
                         break
                     except BufferError:
                         producer.poll(0.1)
-            payloads = pa.array([documents[n % DIFFERENT] for n in numbers], pa.binary())
-            table = pa.table({"value": payloads})
-            # No dictionary: payloads that repeat are our convenience, and nobody's gain.
-            path = files / f"{part}.parquet"
-            pq.write_table(table, path, compression="lz4", use_dictionary=False)
         assert producer.flush(300) == 0
-        return Filled(topic, files, count)
+        return Filled(topic, count)
 
     def _make_topic(self, name: str) -> str:
         admin = AdminClient({"bootstrap.servers": self._broker.address})
@@ -330,12 +330,6 @@ class Bench:
         consumer.close()
         return _rows(found)
 
-    def _their_lines(self, folder: str) -> Counter[str]:
-        found: Counter[bytes] = Counter()
-        for file in Path(folder).glob("*.txt"):
-            found.update(file.read_bytes().splitlines())
-        return _rows(found)
-
 
 def _parsed(payloads: DataFrame, shape: Shape) -> DataFrame:
     text = F.col("value").cast("string")
@@ -356,7 +350,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the broker would outlive it
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        with Broker(folder / "broker") as broker, narrows.connect(state=folder / "s") as session:
+        jars = ":".join(map(str, connector_jars()))
+        conf = {"spark.driver.extraClassPath": jars}
+        connected = narrows.connect(state=folder / "s", conf=conf)
+        with Broker(folder / "broker") as broker, connected as session:
             bench = Bench(session, broker, folder)
             rows = [
                 row

@@ -28,6 +28,9 @@ CLUSTER = "bmFycm93cy1icm9rZXIAAA"  # 16 bytes in base64, as Kafka wants a clust
 DEADLINE = 120.0
 """Seconds for a broker to come up or go down, on a machine that is busy with other things."""
 
+_COMPLETE = "complete"
+"""The file of a folder of jars that says that they are all there."""
+
 POM = f"""\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -77,29 +80,33 @@ def missing() -> str | None:
 
 
 def _jars_are_there() -> bool:
-    return (cache() / "complete").exists()
+    return (cache() / _COMPLETE).exists()
 
 
 def jars() -> Path:
     """The folder of the broker's jars, fetched with Maven if they are not there."""
-    folder = cache()
-    if _jars_are_there():
-        return folder
     if (reason := missing()) is not None:
         raise BrokerError(reason)
+    return fetched(cache(), POM)
+
+
+def fetched(folder: Path, pom: str) -> Path:
+    """A folder with the jars that such a project depends on, fetched if it is not there."""
+    if (folder / _COMPLETE).exists():
+        return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        (Path(scratch) / "pom.xml").write_text(POM)
-        fetched = Path(scratch) / "jars"
+        (Path(scratch) / "pom.xml").write_text(pom)
+        found = Path(scratch) / "jars"
         maven = ["mvn", "-q", "-B", "-f", scratch, "dependency:copy-dependencies"]
-        options = ["-DincludeScope=runtime", f"-DoutputDirectory={fetched}"]
+        options = ["-DincludeScope=runtime", f"-DoutputDirectory={found}"]
         done = subprocess.run([*maven, *options], capture_output=True, text=True)
         if done.returncode:
-            raise BrokerError(f"Maven could not fetch Kafka's jars: {done.stdout.strip()}")
-        (fetched / "complete").touch()
+            raise BrokerError(f"Maven could not fetch {folder.name}: {done.stdout.strip()}")
+        (found / _COMPLETE).touch()
         with contextlib.suppress(OSError):  # somebody else was faster
-            fetched.rename(folder)
-    if not _jars_are_there():
+            found.rename(folder)
+    if not (folder / _COMPLETE).exists():
         raise BrokerError(f"{folder} is in the way: remove it")
     return folder
 

@@ -25,16 +25,9 @@ from narrows.logical.nodes import Node
 from narrows.logical.walk import transform_up
 from narrows.physical.nodes import PhysicalPartialAggregation
 from narrows.planner.query import plan_query
-from narrows.projection.partial_aggregation import (
-    CastValue,
-    ColumnValue,
-    Fold,
-    FoldKind,
-    PartialAggregation,
-    Truth,
-    Value,
-)
+from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.projection.predicate import IsNull
+from narrows.projection.values import CastValue, ColumnValue, Value
 from narrows.schema import (
     BIGINT,
     BINARY,
@@ -99,12 +92,12 @@ def aggregations(draw: st.DrawFn, types: Sequence[DataType]) -> PartialAggregati
         kinds = [FoldKind.COUNT, FoldKind.MIN, FoldKind.MAX]
         kinds += [FoldKind.SUM] if types[place] in NUMERIC else []
         kind = draw(st.sampled_from(kinds))
-        test = IsNull(draw(places)) if draw(st.booleans()) else None
+        test = IsNull(ColumnValue(draw(places))) if draw(st.booleans()) else None
         value: Value | None = ColumnValue(place)
         dtype = types[place]
         if kind is FoldKind.COUNT:
             dtype = BIGINT
-            whether = Truth(IsNull(place))
+            whether = IsNull(ColumnValue(place))
             value = draw(st.sampled_from([None, ColumnValue(place), whether]))
         if kind is FoldKind.SUM:
             dtype = SUMS.get(dtype, BIGINT)
@@ -172,13 +165,13 @@ def _value(value: Value, row: Sequence[Any]) -> Any:
         case CastValue(inner):
             found = _value(inner, row)
             return None if found is None else float(found)
-        case Truth(IsNull(place)):
-            return row[place] is None
+        case IsNull(inner):
+            return _value(inner, row) is None
 
 
 def _fold(fold: Fold, row: Sequence[Any]) -> Any:
     value = True if fold.value is None else _value(fold.value, row)
-    if isinstance(fold.test, IsNull) and row[fold.test.column] is not None:
+    if fold.test is not None and not _value(fold.test, row):
         value = None
     return int(value is not None) if fold.kind is FoldKind.COUNT else value
 

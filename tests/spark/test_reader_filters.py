@@ -23,6 +23,7 @@ from narrows.sql.binding import Ids, Problems
 from narrows.sql.parse import parse_query
 from narrows.sql.scope import Relation, Scope
 from narrows.sql.types import read_schema
+from narrows.worker.evaluate import evaluate
 
 NAN, INFINITY = float("nan"), float("inf")
 COLUMNS: dict[str, tuple[pa.DataType, Sequence[object]]] = {
@@ -95,13 +96,13 @@ def _tested() -> dict[str, list[object]]:
     for place, dtype in enumerate(COLUMNS):
         column = batch.select([place])
         for constant in (*NUMBERS, *OTHERS):
-            if leaf_test(_bound(f"{_name(dtype)} = {constant}"), 0) is None:
+            if leaf_test(_bound(f"{_name(dtype)} = {constant}"), 0, ansi=True) is None:
                 continue  # nor is any other test of the two
             for shape in SHAPES:
                 text = shape.format(c=_name(dtype), k=constant)
-                predicate = leaf_test(_bound(text), 0)
+                predicate = leaf_test(_bound(text), 0, ansi=True)
                 if predicate is not None:
-                    answers[text] = predicate.evaluate(column).to_pylist()
+                    answers[text] = evaluate(predicate, column).to_pylist()
     return answers
 
 
@@ -150,4 +151,4 @@ def test_like_spark(interpreted: SparkSession, ansi: str) -> None:
     ],
 )
 def test_which_tests_readers_run(text: str, taken: bool) -> None:
-    assert (leaf_test(_bound(text), 0) is not None) is taken
+    assert (leaf_test(_bound(text), 0, ansi=True) is not None) is taken

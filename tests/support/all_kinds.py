@@ -43,7 +43,7 @@ CREATE STREAM t ({columns}) WITH ({files}, max_files_per_trigger = {most}, share
 _COLUMNS = "a BIGINT, k BIGINT, at TIMESTAMP, b STRUCT<c: BIGINT, d: STRING>"
 _SELECTS = {
     "copied": "SELECT a, b->c AS c FROM s",
-    "computed": "SELECT a, a * 10 AS c FROM s WHERE b->d = 'x'",
+    "computed": "SELECT a, abs(a) * 10 AS c FROM s WHERE b->d = 'x'",
     "windowed": "SELECT k, min(a) AS a, count(*) AS n, sum(b->c) AS total FROM e"
     " GROUP BY k, tumblingwindow('ss', 10)",
     "counted": f"SELECT k, min(a) AS a, count(*) AS n FROM s GROUP BY k, countwindow({SEVERAL})",
@@ -52,7 +52,7 @@ _SELECTS = {
     "joined": "SELECT e.a, f.b->c AS c FROM e JOIN f ON e.a = f.a"
     " AND f.at BETWEEN e.at AND e.at + INTERVAL '10' SECOND",
     "together": "SELECT a, b->c AS c FROM t",
-    "filtered": "SELECT a, a * 10 AS c FROM t WHERE b->d = 'x'",
+    "filtered": "SELECT a, abs(a) * 10 AS c FROM t WHERE b->d = 'x'",
     "summed": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total FROM t",
 }
 PIPELINES = tuple(_SELECTS)

@@ -35,7 +35,7 @@ CREATE SINK own WITH (connector = 'file', path = '{folder}/own');
 CREATE SINK shared WITH (connector = 'file', path = '{folder}/shared');
 CREATE SINK watched WITH (connector = 'memory');
 CREATE PIPELINE p INTO own AS SELECT a, b->c AS c FROM s;
-CREATE PIPELINE q INTO shared, watched AS SELECT a, a * 10 AS c FROM t WHERE a >= 0;
+CREATE PIPELINE q INTO shared, watched AS SELECT a, abs(a) * 10 AS c FROM t WHERE a >= 0;
 """
 
 

@@ -5,7 +5,7 @@ Names have no case, like everywhere in Spark SQL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
@@ -43,6 +43,8 @@ class ObjectStore:
         self.functions = FunctionRegistry(parent=builtin_functions())
         self.elsewhere: Elsewhere | None = None
         """Who is asked for what is not declared here; a session is."""
+        self.is_ansi: Callable[[], bool] = lambda: False
+        """Is Spark in ANSI mode, where an overflow is an error? A session knows."""
         self.disabled_rules = disabled_rules
         """Rules that are switched off: `SET narrows.rule.<name> = off`."""
 

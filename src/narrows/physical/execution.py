@@ -1,6 +1,6 @@
 """How a pipeline runs: decided here, from its plan, and shown by EXPLAIN with the reason.
 
-copy      its readers write: nothing is computed, so no row need cross the JVM
+copy      its readers write: what is computed they can compute, so no row need cross the JVM
 grouped   together with others on its shared stream, in one job for each entry of the log
 tables    a streaming query gives the rows of closed windows; what is above is a small table
 stream    a streaming query
@@ -46,11 +46,12 @@ def execution_of(plan: Node) -> Execution:
     keeping = next((node for node in topological(rows) if node.keeps_state), None)
     if shared and len(sources) == 1 and keeping is None:
         name = shared[0].source.name
-        how = "and its readers write" if plain_read(rows) else "and every entry stands by itself"
+        how = "and its readers write" if read_alone(rows) else "and every entry stands by itself"
         return Execution(ExecutionMode.GROUPED, f"`{name}` is shared, nothing is kept, {how}")
-    plain = plain_read(rows)
-    if not shared and plain is not None and plain.reader.source.is_fed:
-        return Execution(ExecutionMode.COPY, "its readers write, for nothing is computed")
+    reader = read_alone(rows)
+    if not shared and reader is not None and reader.source.is_fed:
+        why = "they compute what is selected" if plain_read(rows) is None else "nothing is computed"
+        return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
     window = kept_window(rows)
     if window is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
@@ -103,16 +104,27 @@ def plain_read(rows: Node) -> PlainRead | None:
     reader = rows.children[0] if isinstance(rows, PhysicalProject) else None
     if not isinstance(rows, PhysicalProject) or not isinstance(reader, PhysicalReader):
         return None
-    paths = [_path(named.expr, reader) for _, named in rows.computed]
+    paths = [selected_path(named.expr, reader) for _, named in rows.computed]
     found = tuple(path for path in paths if path is not None)
     if len(found) < len(paths) or len(set(found)) < len(found):
         return None
-    source = reader.source
-    shipped = DecodeProjection(source.schema, reader.shipped, metadata=source.metadata).by_place
-    if not all((path, Aspect.VALUE) in shipped for path in found):
-        return None  # the reader ships something whole, and a part of it has to be taken out
     return PlainRead(reader, found)
 
 
-def _path(expr: Expr, reader: PhysicalReader) -> Path | None:
-    return source_path(expr, reader.relation.id)
+def selected_path(expr: Expr, reader: PhysicalReader) -> Path | None:
+    """The column of a reader that is this value; None where something has to be computed, or taken
+    out of what the reader ships whole."""
+    path, source = source_path(expr, reader.relation.id), reader.source
+    if path is None:
+        return None
+    shipped = DecodeProjection(source.schema, reader.shipped, metadata=source.metadata).by_place
+    return path if (path, Aspect.VALUE) in shipped else None
+
+
+def read_alone(rows: Node) -> PhysicalReader | None:
+    """The reader that does everything there is to do for these rows; None if Spark has a part."""
+    if isinstance(rows, PhysicalProject) and rows.in_reader:
+        assert isinstance(rows.child, PhysicalReader)
+        return rows.child
+    plain = plain_read(rows)
+    return None if plain is None else plain.reader

@@ -165,6 +165,8 @@ class PhysicalProject(Project):
     """Computes columns, but for those that it leaves to the encoders above it (`delayed`)."""
 
     delayed: frozenset[int] = frozenset()
+    in_reader: bool = False
+    """Does the reader below compute them?"""
 
     @property
     def passthrough_messages(self) -> bool:
@@ -177,7 +179,8 @@ class PhysicalProject(Project):
 
     def info(self) -> Info:
         passes = {"passthrough_messages": "true"} if self.passthrough_messages else {}
-        return {**super().info(), **passes}
+        where = {"in": "reader"} if self.in_reader else {}
+        return {**super().info(), **passes, **where}
 
 
 class PhysicalJoin(Join):

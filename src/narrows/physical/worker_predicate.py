@@ -1,12 +1,12 @@
-"""Which tests a reader can run itself: from bound expressions to `codecs.predicate`.
+"""Which tests a reader can run itself: from bound expressions to `projection.predicate`.
 
-The line is drawn where Arrow and Spark could disagree: no casts, no arithmetic, no functions, and
-constants and columns only of the column's own kind.
+What is tested are values that a reader can compute (`worker_values.py`). The line is drawn where
+Arrow and Spark could disagree: constants must be of the value's own kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal as DecimalValue
@@ -15,12 +15,18 @@ from struct import pack, unpack
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Expr, Literal
 from narrows.functions import operator
-from narrows.physical.paths import source_path
+from narrows.physical.worker_values import (
+    ColumnPlace,
+    TypedValue,
+    ValueTranslator,
+    alike,
+    number_text,
+)
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 from narrows.projection.predicate import (
     And,
     Compare,
-    CompareColumns,
+    CompareValues,
     Constant,
     IsIn,
     IsNull,
@@ -40,7 +46,6 @@ from narrows.schema import (
     TIMESTAMP,
     DataType,
     Decimal,
-    is_scalar,
 )
 
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -52,45 +57,58 @@ _IS_NULL, _IS_NOT_NULL = operator("is null"), operator("is not null")
 _COMPARABLE = (*INTEGRAL, STRING, DATE, TIMESTAMP)
 """Types whose values Arrow and Spark order alike, column against column; decimals, too."""
 
-ColumnPlace = Callable[[Path], int]
-"""Where the column of a leaf stands."""
 
-
-def leaf_test(expr: Expr, relation: int) -> Predicate | None:
+def leaf_test(expr: Expr, relation: int, *, ansi: bool) -> Predicate | None:
     """The test, with all columns at place 0: tells whether a reader can run it."""
-    return placed_test(expr, relation, lambda path: 0)
+    return _Translator(relation, lambda path: 0, ansi=ansi).predicate(expr)
 
 
-def placed_test(expr: Expr, relation: int, place: ColumnPlace) -> Predicate | None:
-    """The test, with columns where they stand; None if a reader cannot run it."""
-    return _Translator(relation, place).predicate(expr)
+def leaf_value(expr: Expr, relation: int, *, ansi: bool) -> TypedValue | None:
+    """The value, likewise."""
+    return _Translator(relation, lambda path: 0, ansi=ansi).value(expr)
 
 
 def worker_predicate(
     tests: Sequence[Expr], relation: int, projection: DecodeProjection
 ) -> Predicate | None:
     """The tests of a decoder, on the columns of its projection; None if there are none."""
-
-    def place(path: Path) -> int:
-        return projection.by_place[path, Aspect.VALUE]
-
     if not tests:
         return None
-    translated = [_Translator(relation, place).predicate(test) for test in tests]
+    translator = _over(relation, projection)
+    translated = [translator.predicate(test) for test in tests]
     known = tuple(part for part in translated if part is not None)
     assert len(known) == len(tests)
     return known[0] if len(known) == 1 else And(known)
+
+
+def worker_value(expr: Expr, relation: int, projection: DecodeProjection) -> TypedValue:
+    """What a decoder computes, of the columns of its projection."""
+    found = _over(relation, projection).value(expr)
+    assert found is not None, expr
+    return found
+
+
+def _over(relation: int, projection: DecodeProjection) -> _Translator:
+    def place(path: Path) -> int:
+        return projection.by_place[path, Aspect.VALUE]
+
+    # The planner has decided already what is left to Spark.
+    return _Translator(relation, place, ansi=False)
 
 
 @dataclass(frozen=True)
 class _Translator:
     relation: int
     place: ColumnPlace
+    ansi: bool
+
+    def value(self, expr: Expr) -> TypedValue | None:
+        return ValueTranslator(self.relation, self.place, self.ansi, self.predicate).value(expr)
 
     def predicate(self, expr: Expr) -> Predicate | None:
         if not isinstance(expr, Call):
-            column = self._leaf(expr)
-            return IsTrue(column) if column is not None and expr.dtype == BOOLEAN else None
+            column = self.value(expr) if expr.dtype == BOOLEAN else None
+            return None if column is None else IsTrue(column.value)
         function, args = expr.function, expr.args
         if function in _COMPARISONS:
             return self._compare(_COMPARISONS[function], *args)
@@ -100,10 +118,11 @@ class _Translator:
             inner = self.predicate(args[0])
             return None if inner is None else Not(inner)
         if function in (_IS_NULL, _IS_NOT_NULL):
-            column = self._leaf(args[0])
-            if column is None:
+            tested = self.value(args[0])
+            if tested is None:
                 return None
-            return IsNull(column) if function == _IS_NULL else Not(IsNull(column))
+            is_null = IsNull(tested.value)
+            return is_null if function == _IS_NULL else Not(is_null)
         if function == _BETWEEN:
             low, high = self._compare(">=", args[0], args[1]), self._compare("<=", args[0], args[2])
             return None if low is None or high is None else And((low, high))
@@ -123,49 +142,47 @@ class _Translator:
     def _compare(self, name: str, left: Expr, right: Expr) -> Predicate | None:
         if isinstance(left, Literal):
             left, right, name = right, left, _FLIPPED[name]
-        column, constant = self._leaf(left), _constant(left, right)
-        if column is None:
+        value = self.value(left)
+        if value is None:
             return None
+        constant = _constant(value.dtype, right)
         if constant is not None:
-            return Compare(column, name, constant)
-        other = self._leaf(right)
+            return Compare(value.value, name, constant)
         # Of two types Spark makes a third; and NaN compares in its own way.
-        alike = left.dtype == right.dtype
-        comparable = left.dtype in _COMPARABLE or isinstance(left.dtype, Decimal)
-        if other is None or not alike or not comparable:
+        both = alike([value, self.value(right)])
+        if both is None:
             return None
-        return CompareColumns(column, name, other)
+        dtype = both[0].dtype
+        if dtype not in _COMPARABLE and not isinstance(dtype, Decimal):
+            return None
+        return CompareValues(both[0].value, name, both[1].value)
 
     def _like(self, value: Expr, pattern: Expr, *more: Expr) -> Predicate | None:
-        column, text = self._leaf(value), _constant(value, pattern)
-        if column is None or more or not isinstance(text, str):
+        tested = self.value(value)
+        text = None if tested is None else _constant(tested.dtype, pattern)
+        if tested is None or more or not isinstance(text, str):
             return None
         # What `_` matches and what a backslash before it means need not be the same to Arrow.
-        return None if "_" in text or "\\" in text else Like(column, text)
+        return None if "_" in text or "\\" in text else Like(tested.value, text)
 
     def _in(self, value: Expr, candidates: Sequence[Expr]) -> Predicate | None:
-        column = self._leaf(value)
-        constants = [_constant(value, candidate) for candidate in candidates]
+        tested = self.value(value)
+        if tested is None:
+            return None
+        constants = [_constant(tested.dtype, candidate) for candidate in candidates]
         known = tuple(constant for constant in constants if constant is not None)
-        if column is None or len(known) < len(constants):
+        if len(known) < len(constants):
             return None
-        if value.dtype in (FLOAT, DOUBLE) or isinstance(value.dtype, Decimal):
+        if tested.dtype in (FLOAT, DOUBLE) or isinstance(tested.dtype, Decimal):
             return None
-        return IsIn(column, known)
-
-    def _leaf(self, expr: Expr) -> int | None:
-        """The place of the column that holds this value, if it is a scalar of the source."""
-        path = source_path(expr, self.relation)
-        if path is None or not is_scalar(expr.dtype):
-            return None
-        return self.place(path)
+        return IsIn(tested.value, known)
 
 
-def _constant(column: Expr, literal: Expr) -> Constant | None:
-    """The constant's value, if it is of the column's own kind."""
+def _constant(dtype: DataType, literal: Expr) -> Constant | None:
+    """The constant's value, if it is of the same kind as what it is compared with."""
     if not isinstance(literal, Literal):
         return None
-    value, dtype = literal.value, column.dtype
+    value = literal.value
     if dtype in INTEGRAL and isinstance(value, int) and not isinstance(value, bool):
         # Arrow refuses a constant that the column's type cannot hold; Spark widens the column.
         limit = 2 ** (8 * 2 ** INTEGRAL.index(dtype) - 1)
@@ -191,7 +208,7 @@ def _floating(literal: Literal, dtype: DataType) -> float | None:
     """
     if literal.dtype not in (*INTEGRAL, FLOAT, DOUBLE) and not isinstance(literal.dtype, Decimal):
         return None
-    value = float(_digits(literal))
+    value = float(number_text(literal))
     rounded = literal.dtype == FLOAT or (dtype == FLOAT and literal.dtype in INTEGRAL)
     return None if rounded and not _is_single(value) else value
 
@@ -203,16 +220,11 @@ def _is_single(value: float) -> bool:
         return False
 
 
-def _digits(literal: Literal) -> str:
-    """A number without its suffix, `5` of `5L`."""
-    return literal.text.rstrip("YSLDFBysldfb")
-
-
 def _decimal(literal: Literal, dtype: Decimal) -> DecimalValue | None:
     """A number that the column's own type can hold; with any other, Spark widens both sides."""
     if literal.dtype not in INTEGRAL and not isinstance(literal.dtype, Decimal):
         return None
-    value = DecimalValue(_digits(literal))
+    value = DecimalValue(number_text(literal))
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or -exponent > dtype.scale:
         return None

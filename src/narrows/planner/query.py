@@ -19,7 +19,7 @@ from narrows.optimizer.rules.covering_projection import projection_notices
 from narrows.optimizer.runner import run_rules
 from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
-from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES, PRUNING
+from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct, is_nested
 from narrows.sql.parse import parse_query
@@ -48,18 +48,23 @@ def plan_query(
             built = build(query, catalog.find_table, catalog.functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
-            plan = _optimise(bound, built.notices, disabled, check)
+            plan = _optimise(bound, built.notices, disabled, check, ansi=catalog.is_ansi())
             return plan if pipeline is None else _checked_for_streams(plan)
     except NarrowsError as error:
         raise error.located(query.text) from None
 
 
 def _optimise(
-    bound: Node, notices: Sequence[Notice], disabled: frozenset[str], check: Check | None
+    bound: Node,
+    notices: Sequence[Notice],
+    disabled: frozenset[str],
+    check: Check | None,
+    *,
+    ansi: bool,
 ) -> Plan:
     logical, runs = run_rules(bound, LOGICAL_RULES, disabled=disabled, check=check)
     physical, physical_runs = run_rules(
-        lower(logical), PHYSICAL_RULES, disabled=disabled, check=check
+        lower(logical), physical_rules(ansi=ansi), disabled=disabled, check=check
     )
     losses = required(logical).losses.values()
     return Plan(

@@ -17,6 +17,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
 )
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
 from narrows.physical.rules.partial_aggregation_into_reader import PartialAggregationIntoReader
+from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
 
@@ -31,13 +32,20 @@ LOGICAL_RULES: tuple[Rule, ...] = (
     ProjectionPushdown(),  # last: what is not decoded need not be dropped
 )
 
-PHYSICAL_RULES: tuple[Rule, ...] = (
-    StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
-    FilterIntoDecoder(),  # the reader drops rows before they are shipped
-    PartialAggregationIntoReader(),  # after filters: what they drop is in no group
-    StreamingEncoderRewrite(),  # before the next: it delays into encoders right above a projection
-    ByIndexProjectionIntoEncoderRewrite(),
-)
+
+def physical_rules(*, ansi: bool) -> tuple[Rule, ...]:
+    """`ansi`: an overflow is an error, so what may overflow is not for readers to compute."""
+    return (
+        StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
+        FilterIntoDecoder(ansi),  # the reader drops rows before they are shipped
+        PartialAggregationIntoReader(ansi),  # after filters: what they drop is in no group
+        StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
+        ByIndexProjectionIntoEncoderRewrite(),
+        ProjectionIntoReader(ansi),  # last: what is delayed is not computed
+    )
+
+
+PHYSICAL_RULES: tuple[Rule, ...] = physical_rules(ansi=False)
 
 PRUNING: frozenset[str] = frozenset(
     {
@@ -49,6 +57,7 @@ PRUNING: frozenset[str] = frozenset(
         "FilterIntoDecoder",
         "PartialAggregationIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
+        "ProjectionIntoReader",
     }
 )
 """The rules that decide what is decoded and shipped; without them it is everything."""

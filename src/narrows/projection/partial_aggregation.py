@@ -15,33 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from narrows.projection.predicate import Predicate
+from narrows.projection.values import Value
 from narrows.schema import DataType
-
-
-class Value:
-    """Base of what a reader computes of a row."""
-
-
-@dataclass(frozen=True)
-class ColumnValue(Value):
-    """A decoded column, by its place."""
-
-    place: int
-
-
-@dataclass(frozen=True)
-class CastValue(Value):
-    """A number as one of a wider type; what has no place there is rounded, as Java does it."""
-
-    value: Value
-    to: DataType
-
-
-@dataclass(frozen=True)
-class Truth(Value):
-    """Whether a row passes a test; NULL where SQL does not know."""
-
-    test: Predicate
 
 
 class FoldKind(Enum):

@@ -128,6 +128,7 @@ class Session:
         self._shared = SharedStreams(self._context, self._supervisor)
         self._projections = Projections(self._context, catalog)
         self._tables = SessionTables(spark)
+        catalog.is_ansi = self._is_ansi
         if looks_elsewhere:
             catalog.elsewhere = self._tables
             catalog.functions.elsewhere = self._tables.function
@@ -419,8 +420,13 @@ class Session:
         else:
             self._context.tables.forget()
             self._tables.forget()
+        if self.catalog.is_ansi == self._is_ansi:
+            self.catalog.is_ansi = lambda: False
         if self.catalog.elsewhere is self._tables:
             self.catalog.elsewhere = self.catalog.functions.elsewhere = None
+
+    def _is_ansi(self) -> bool:
+        return self.spark.conf.get("spark.sql.ansi.enabled", "true") == "true"
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_KEPT = 16
+_KEPT = 128
+"""More than a worker has to do with at a time: the pipelines on a shared stream, say."""
 
 
 class Carried(Generic[T]):

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from narrows.arrow.types import arrow_type
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
-from narrows.worker.values import evaluate
+from narrows.worker.evaluate import evaluate
 
 _FOLDED_TOGETHER = 16_384
 """Rows that are folded at once: a call costs as much as some thousand rows."""
@@ -111,7 +111,7 @@ def as_partial(what: PartialAggregation, rows: pa.RecordBatch) -> pa.RecordBatch
 def _folded_alone(made: Fold, rows: pa.RecordBatch) -> pa.Array:
     """What a fold is of one row, for each row."""
     dtype, count = arrow_type(made.dtype), rows.num_rows
-    taken = None if made.test is None else pc.fill_null(made.test.evaluate(rows), False)
+    taken = None if made.test is None else pc.fill_null(evaluate(made.test, rows), False)
     if made.value is None:
         return pa.repeat(pa.scalar(1, dtype), count) if taken is None else taken.cast(dtype)
     values = evaluate(made.value, rows)

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from narrows.arrow.types import arrow_type
 from narrows.connectors.base import (
     Decoding,
     LostRangeError,
@@ -24,10 +25,10 @@ from narrows.formats.base import find_format
 from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
 from narrows.formats.fragments import encode_fragments
 from narrows.plugins.options import OptionValue
-from narrows.projection.predicate import keep
 from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters, key_name
+from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.event_time import with_event_time
 from narrows.worker.metadata import MetadataReader, demanded_metadata
 from narrows.worker.partial_aggregator import PartialAggregator
@@ -208,6 +209,15 @@ def with_time(spec: ReadSpec, decoded: Decoded) -> Decoded:
     return decoded if spec.event_time is None else with_event_time(decoded, spec.event_time)
 
 
+def _columns(spec: ReadSpec, batch: pa.RecordBatch) -> list[tuple[str, pa.Array]]:
+    if spec.computed is None:
+        return list(zip(spec.names, batch.columns, strict=False))
+    return [
+        (name, evaluate(value, batch).cast(arrow_type(dtype)))
+        for name, value, dtype in spec.computed
+    ]
+
+
 def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
     batch, made = decoded.batch, decoded.fragments
@@ -225,7 +235,7 @@ def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.Rec
         )
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
-    shipped = list(zip(spec.names, batch.columns, strict=False))
+    shipped = _columns(spec, batch)
     if made is None:
         zone = str(spec.options.get("timezone", "UTC"))
         shipped += zip(spec.fragments, encode_fragments(spec.projection, batch, zone), strict=True)

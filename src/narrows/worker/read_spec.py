@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from narrows.connectors.base import SourceDeclaration
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.projection.predicate import Predicate
+from narrows.projection.values import Value
+from narrows.schema import DataType
 from narrows.worker.event_time import EventTime
 from narrows.worker.input_end import InputEnd
 
@@ -23,6 +25,12 @@ if TYPE_CHECKING:  # else every worker would load the SQL parser
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""
+
+
+class ComputedColumn(NamedTuple):
+    name: str
+    value: Value
+    dtype: DataType
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class ReadSpec:
     predicate: Predicate | None = None
     skipping: Predicate | None = None
     """As much of the predicate as can be told from the payload alone, on the columns of that."""
+    computed: tuple[ComputedColumn, ...] | None = None
+    """What is made of a row; then these columns are shipped, in place of those that have names."""
     partial: PartialAggregation | None = None
     """What is made of the rows in the task; then its columns are shipped, and no others."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from narrows.files.ranges import FileRange
 from narrows.formats.parquet.reader import read_row_groups
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import And, Compare, IsIn, IsNull, Not, Or, Predicate
+from narrows.projection.values import ColumnValue
 from narrows.sql.types import read_schema
 
 SCHEMA = read_schema("n BIGINT, t STRING, d DATE, f DOUBLE")
@@ -22,21 +23,21 @@ SCHEMA = read_schema("n BIGINT, t STRING, d DATE, f DOUBLE")
 @pytest.mark.parametrize(
     ("predicate", "groups"),
     [
-        (Compare(0, "=", 25), [2]),
-        (Compare(0, "<", 10), [0]),
-        (Compare(0, "<=", 10), [0, 1]),
-        (Compare(0, ">", 39), []),
-        (Compare(0, ">=", 39), [3]),
-        (Compare(0, "<>", 5), [0, 1, 2, 3]),
-        (IsIn(0, (3, 33)), [0, 3]),
-        (And((Compare(0, ">", 5), Compare(0, "<", 15))), [0, 1]),
-        (Or((Compare(0, "=", 5), Compare(0, "=", 35))), [0, 3]),
-        (Compare(1, "=", "t31"), [3]),
-        (Compare(2, ">=", date(2026, 1, 31)), [3]),
+        (Compare(ColumnValue(0), "=", 25), [2]),
+        (Compare(ColumnValue(0), "<", 10), [0]),
+        (Compare(ColumnValue(0), "<=", 10), [0, 1]),
+        (Compare(ColumnValue(0), ">", 39), []),
+        (Compare(ColumnValue(0), ">=", 39), [3]),
+        (Compare(ColumnValue(0), "<>", 5), [0, 1, 2, 3]),
+        (IsIn(ColumnValue(0), (3, 33)), [0, 3]),
+        (And((Compare(ColumnValue(0), ">", 5), Compare(ColumnValue(0), "<", 15))), [0, 1]),
+        (Or((Compare(ColumnValue(0), "=", 5), Compare(ColumnValue(0), "=", 35))), [0, 3]),
+        (Compare(ColumnValue(1), "=", "t31"), [3]),
+        (Compare(ColumnValue(2), ">=", date(2026, 1, 31)), [3]),
         # Nothing can be told: NaN is larger than every number, NOT and IS NULL have no bounds.
-        (Compare(3, ">", 1000.0), [0, 1, 2, 3]),
-        (Not(Compare(0, "=", 5)), [0, 1, 2, 3]),
-        (IsNull(0), [0, 1, 2, 3]),
+        (Compare(ColumnValue(3), ">", 1000.0), [0, 1, 2, 3]),
+        (Not(Compare(ColumnValue(0), "=", 5)), [0, 1, 2, 3]),
+        (IsNull(ColumnValue(0)), [0, 1, 2, 3]),
     ],
 )
 def test_skipped_row_groups(predicate: Predicate, groups: list[int], tmp_path: Path) -> None:

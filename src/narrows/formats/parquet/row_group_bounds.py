@@ -10,6 +10,7 @@ import pyarrow.parquet
 
 from narrows.projection.columns import Aspect, DecodeProjection
 from narrows.projection.predicate import And, Compare, Constant, IsIn, Or, Predicate
+from narrows.projection.values import ColumnValue
 
 Bounds = Callable[[int], tuple[Constant, Constant] | None]
 """The least and greatest value of a column of the projection; None where they are not known."""
@@ -40,10 +41,10 @@ def may_hold(predicate: Predicate, bounds: Bounds) -> bool:
             return all(may_hold(part, bounds) for part in parts)
         case Or(parts):
             return any(may_hold(part, bounds) for part in parts)
-        case Compare(column, operator, constant):
+        case Compare(ColumnValue(column), operator, constant):
             known = bounds(column)
             return known is None or _may_compare(operator, constant, *known)
-        case IsIn(column, constants):
+        case IsIn(ColumnValue(column), constants):
             known = bounds(column)
             return known is None or any(_may_compare("=", one, *known) for one in constants)
         case _:

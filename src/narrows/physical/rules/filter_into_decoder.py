@@ -11,7 +11,8 @@ After:   PhysicalProject fields=[stream_4.b->c]
              └─PhysicalDataSource source=stream_4
 
 Recognises: a filter right above a decoder, or above the reader of a shared stream, which tests for
-its own pipeline; of its conjuncts those that compare leaves with constants or with each other
+its own pipeline; of its conjuncts those that compare what the reader can compute of a row
+(`physical/worker_values.py`: leaves, `a % 10`, `length(s)`) with constants or with each other
 (=, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, boolean leaves, AND, OR, NOT). A column that only
 they look at never reaches the JVM.
 
@@ -23,7 +24,7 @@ Terminates: each step moves a conjunct into the decoder, and none comes back.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from narrows.expressions.nodes import Expr
 from narrows.logical.conjuncts import split, with_filter
@@ -37,7 +38,11 @@ from narrows.physical.worker_predicate import leaf_test
 _KEEPS_STATE = (Aggregation, Distinct, Join, StatefulFunction, Window)
 
 
+@dataclass(frozen=True)
 class FilterIntoDecoder:
+    ansi: bool = False
+    """Is an overflow an error?"""
+
     def apply(self, plan: Node) -> Node | None:
         keeps_state = any(isinstance(node, _KEEPS_STATE) for node in topological(plan))
 
@@ -50,8 +55,8 @@ class FilterIntoDecoder:
             moving: list[Expr] = []
             staying: list[Expr] = []
             for conjunct in split(node.predicate):
-                moves = leaf_test(conjunct, decoder.relation.id) is not None
-                (moving if moves else staying).append(conjunct)
+                test = leaf_test(conjunct, decoder.relation.id, ansi=self.ansi)
+                (staying if test is None else moving).append(conjunct)
             if not moving:
                 return None
             testing = replace(decoder, filter=tuple(moving))

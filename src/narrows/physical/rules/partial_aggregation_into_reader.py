@@ -11,13 +11,13 @@ After:   PhysicalProject fields=[c; count(*); avg(stream_4.a)]
              └─PhysicalDecoder filter=[stream_4.a > 1], ships=[a, b{c}]
                └─PhysicalDataSource source=stream_4
 
-Recognises: an aggregation right above a reader, whose keys and arguments are scalar leaves of the
-source, or tests of such, and whose calls can be taken apart (`physical/partial_calls.py`): count,
-count_if, sum, min, max, avg, bool_and, bool_or and their other names, each with FILTER where the
-reader can run the test. The argument of a DISTINCT becomes one more key, and Spark makes of these
-what it makes of rows. ROLLUP, CUBE and GROUPING SETS are for Spark to make of the finest groups.
-What reaches the JVM is one row for each group and task; a task whose keys hardly repeat ships its
-rows as they are.
+Recognises: an aggregation right above a reader, whose keys and arguments the reader can compute
+(`physical/worker_values.py`), and whose calls can be taken apart (`physical/partial_calls.py`):
+count, count_if, sum, min, max, avg, bool_and, bool_or and their other names, each with FILTER where
+the reader can run the test. The argument of a DISTINCT becomes one more key, and Spark makes of
+these what it makes of rows. ROLLUP, CUBE and GROUPING SETS are for Spark to make of the finest
+groups. What reaches the JVM is one row for each group and task; a task whose keys hardly repeat
+ships its rows as they are.
 
 Refuses: any other call or expression, for nobody has shown that Arrow computes what Spark does.
 Readers that ship the order of rows. Streams in pipelines, where Spark goes by their event time.
@@ -30,7 +30,7 @@ other finds its place.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from narrows.logical.nodes import DataSink, NamedExpr, Node, default_name, relation_of
 from narrows.logical.walk import fresh_numbers, topological, transform_up
@@ -44,7 +44,11 @@ from narrows.physical.partial_calls import take_apart
 from narrows.physical.worker_aggregation import can_compute, can_fold
 
 
+@dataclass(frozen=True)
 class PartialAggregationIntoReader:
+    ansi: bool = False
+    """Is an overflow an error?"""
+
     def apply(self, plan: Node) -> Node | None:
         in_pipeline = any(isinstance(node, DataSink) for node in topological(plan))
         fresh, estimates = fresh_numbers(plan), Estimates(plan)
@@ -59,7 +63,7 @@ class PartialAggregationIntoReader:
                 return None
             if _hardly_repeats(node, reader, estimates):
                 return None
-            return _split(node, reader, fresh)
+            return _split(node, reader, fresh, ansi=self.ansi)
 
         return transform_up(plan, split)
 
@@ -74,7 +78,7 @@ def _hardly_repeats(
 
 
 def _split(
-    node: PhysicalAggregation, reader: PhysicalReader, fresh: Iterator[int]
+    node: PhysicalAggregation, reader: PhysicalReader, fresh: Iterator[int], *, ansi: bool
 ) -> PhysicalAggregation | None:
     steps = [take_apart(expr) for _, expr in node.calls]
     known = [taken for taken in steps if taken is not None]
@@ -83,9 +87,9 @@ def _split(
     parts = list(dict.fromkeys(part for taken in known for part in taken.parts))
     if len(known) < len(steps) or not (keys or parts):
         return None
-    if not all(can_compute(value, reader.relation.id) for value in keys):
+    if not all(can_compute(value, reader.relation.id, ansi=ansi) for value in keys):
         return None
-    if not all(can_fold(part, reader.relation.id) for part in parts):
+    if not all(can_fold(part, reader.relation.id, ansi=ansi) for part in parts):
         return None
     named = [NamedExpr(default_name(expr), expr) for expr in (*keys, *parts)]
     relation = relation_of(next(fresh), None, named)

@@ -5,7 +5,7 @@
 Nothing is left to compute, only to name: the reader gives its columns the names that they are to
 have in the end. A query's rows then cross the JVM as they came. Were they renamed there, Spark
 would copy each of them once more. A pipeline's rows do not even enter it: the tasks that read them
-write them.
+write them, and compute what they can (`physical/rules/projection_into_reader.py`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import Node
-from narrows.physical.execution import plain_read
-from narrows.physical.nodes import PhysicalReader
+from narrows.physical.execution import plain_read, selected_path
+from narrows.physical.nodes import PhysicalProject, PhysicalReader
+from narrows.physical.worker_predicate import worker_value
 from narrows.projection.columns import Aspect
+from narrows.projection.values import ColumnValue
 from narrows.spark.read.reader import read_spec
-from narrows.worker.read_spec import ReadSpec
+from narrows.worker.read_spec import ComputedColumn, ReadSpec
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,17 @@ class NamedRead:
 
 
 def named_read(rows: Node, names: Sequence[str]) -> NamedRead | None:
-    """The reader of a plan that computes nothing; `names` are what its columns become.
+    """The reader of a plan that leaves nothing to Spark; `names` are what its columns become.
 
-    None where something is computed, or two columns have one name. There may be no name at all: a
-    pipeline whose reader encodes every field has none.
+    None where Spark computes something, or two columns have one name. There may be no name at all:
+    a pipeline whose reader encodes every field has none.
     """
+    if len(set(names)) < len(names):
+        return None
+    if isinstance(rows, PhysicalProject) and rows.in_reader:
+        return _computing(rows, names)
     plain = plain_read(rows)
-    if plain is None or len(set(names)) < len(names):
+    if plain is None:
         return None
     spec = read_spec(plain.reader)
     shipped = [spec.projection.by_place[path, Aspect.VALUE] for path in plain.selected]
@@ -47,3 +54,21 @@ def named_read(rows: Node, names: Sequence[str]) -> NamedRead | None:
     final = tuple(named.get(place, name) for place, name in enumerate(spec.names))
     in_order = shipped == list(range(len(spec.names)))
     return NamedRead(plain.reader, replace(spec, names=final), in_order=in_order)
+
+
+def _computing(rows: PhysicalProject, names: Sequence[str]) -> NamedRead:
+    """A reader that computes the columns of a projection."""
+    reader = rows.child
+    assert isinstance(reader, PhysicalReader)
+    spec = read_spec(reader)
+
+    def column(name: str, expr: Expr) -> ComputedColumn:
+        path = selected_path(expr, reader)
+        if path is None:
+            return ComputedColumn(name, *worker_value(expr, reader.relation.id, spec.projection))
+        place = spec.projection.by_place[path, Aspect.VALUE]
+        return ComputedColumn(name, ColumnValue(place), expr.dtype)
+
+    fields = [named.expr for _, named in rows.computed]
+    computed = tuple(column(name, expr) for name, expr in zip(names, fields, strict=True))
+    return NamedRead(reader, replace(spec, computed=computed), in_order=True)

@@ -24,8 +24,11 @@ def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
     """A data frame needs a column, also when only rows are counted."""
     if spec.partial is not None:
         return list(zip(spec.partial.names, spec.partial.types, strict=True))
-    columns = spec.projection.columns[: spec.projection.shipped]
-    named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
+    if spec.computed is not None:
+        named = [(name, dtype) for name, _, dtype in spec.computed]
+    else:
+        columns = spec.projection.columns[: spec.projection.shipped]
+        named = [(name, column.dtype) for name, column in zip(spec.names, columns, strict=True)]
     named += [(name, BINARY) for name in spec.fragments]
     if spec.order is not None:
         named.append((spec.order, ORDER_TYPE))

@@ -9,9 +9,10 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -36,15 +37,25 @@ Batches = Iterator[pa.RecordBatch]
 _RESULT = "member STRING, written STRING, seconds DOUBLE"
 
 
+class Copies(NamedTuple):
+    """What a task has to know of a pipeline whose readers write."""
+
+    name: str
+    read: ReadSpec
+    write: WriteSpec
+    tasks: Path
+
+
 @dataclass(eq=False)
 class Member:
     """A pipeline without state."""
 
     name: str
     write: WriteSpec
-    result: Callable[[int], DataFrame]
+    result: Callable[[int], DataFrame] | ReadSpec
     """One row for each task, in so many partitions: what it wrote of the entries that the
-    pipeline's task file names."""
+    pipeline's task file names. Or what to read, if that is what it writes: then no row of it
+    crosses the JVM, and Spark need not know about it."""
     tasks: Path
     position: int = -1
     goal: Goal | None = None
@@ -53,11 +64,15 @@ class Member:
 
     def __post_init__(self) -> None:
         self._frames: dict[int, DataFrame] = {}
+        self.copies: Carried[Copies] | None = None
+        if isinstance(self.result, ReadSpec):
+            self.copies = Carried(Copies(self.name, self.result, self.write, self.tasks))
         self.begin()
 
     def frame(self, partitions: int) -> DataFrame:
-        """Its result, which is analyzed once: whoever is given a lane of its own, because somebody
-        has failed, is to show soon whether it is to blame."""
+        """The result of one that Spark computes. It is analyzed once: whoever is given a lane of
+        its own, because somebody has failed, is to show soon whether it is to blame."""
+        assert not isinstance(self.result, ReadSpec)
         if partitions not in self._frames:
             self._frames[partitions] = self.result(partitions)
         return self._frames[partitions]
@@ -178,33 +193,44 @@ def written(rows: DataFrame, name: str, write: WriteSpec, tasks: Path) -> DataFr
     carried = Carried(write)
 
     def save(batches: Batches) -> Batches:
-        return _write(name, carried.value, batches, tasks)
+        context = TaskContext.get()
+        task = 0 if context is None else context.partitionId()
+        return _write(name, carried.value, batches, tasks, task)
 
     return rows.mapInArrow(save, _RESULT)
 
 
 def copied(
-    spark: SparkSession, spec: ReadSpec, tasks: Path, partitions: int, name: str, write: WriteSpec
+    spark: SparkSession, all_copies: Sequence[Carried[Copies]], partitions: int, tasks: int
 ) -> DataFrame:
-    """The same for a pipeline that computes nothing: its reader has encoded everything, so what it
-    ships is what its sinks take, and no row need cross the JVM."""
-    both = Carried((spec, write))
+    """The same for pipelines whose readers write, in so many tasks for all of them together: one
+    more of them costs Spark nothing."""
+    work = [(copies, part) for copies in all_copies for part in range(partitions)]
+    tasks = min(tasks, len(work))
 
     def copy(batches: Batches) -> Batches:
-        reads, writes = both.value
-        return _write(name, writes, _read(reads, tasks, partitions, batches), tasks)
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                for copies, part in work[task::tasks]:
+                    name, read, write, file = copies.value
+                    rows = _read_part(read, file, part, partitions)
+                    yield from _write(name, write, rows, file, part)
 
-    return spark.range(0, partitions, 1, partitions).mapInArrow(copy, _RESULT)
+    return spark.range(0, tasks, 1, tasks).mapInArrow(copy, _RESULT)
 
 
 def _read(spec: ReadSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
+    for batch in numbers:
+        for partition in batch.column(0).to_pylist():
+            yield from _read_part(spec, tasks, partition, partitions)
+
+
+def _read_part(spec: ReadSpec, tasks: Path, partition: int, partitions: int) -> Batches:
     if tasks.with_suffix(_LEFT).exists():
         return
     tell_execution(tasks)
     entry = json.loads(tasks.read_text("utf-8"))
-    for batch in numbers:
-        for partition in batch.column(0).to_pylist():
-            yield from read_entry(spec, entry, 0, partition, partitions)
+    yield from read_entry(spec, entry, 0, partition, partitions)
 
 
 def tell_execution(tasks: Path) -> None:
@@ -221,11 +247,9 @@ def tell_execution(tasks: Path) -> None:
         written.replace(tasks.with_suffix(EXECUTION))
 
 
-def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path) -> Batches:
+def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path, task: int) -> Batches:
     started = time.perf_counter()
     entry = json.loads(tasks.read_text("utf-8"))
-    context = TaskContext.get()
-    task = 0 if context is None else context.partitionId()
     receipts = write_task(spec, rows, entry["after"] + 1, task)
     (tasks.with_suffix(_WRITTEN) / str(task)).touch()
     columns = [[name], [receipts_to_text(receipts)], [time.perf_counter() - started]]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.source import ENTRIES_AT_ONCE
-from narrows.spark.shared.group_member import Member
+from narrows.spark.shared.group_member import Member, copied
 from narrows.spark.sql.parsed import parsed_query
 from narrows.spark.sql.rows import SqlText, Views
 from narrows.worker.write import Receipts, discard, publish, receipts_from_text
@@ -134,7 +134,10 @@ class Lane(threading.Thread):
         partitions = max(1, min(most, -(-max(sizes) // _PARTITION_BYTES)))
         self._partitions = partitions
         if partitions not in self._frames:
-            results = [member.frame(partitions) for member in due]
+            results = [member.frame(partitions) for member in due if member.copies is None]
+            copies = [member.copies for member in due if member.copies is not None]
+            if copies:
+                results.append(copied(self._spark, copies, partitions, tasks=most))
             self._frames[partitions] = _together(self._spark, results)
         # Selecting makes a query of its own: `current_timestamp()` is that of this job.
         return self._frames[partitions].select("*")

@@ -12,7 +12,7 @@ from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, execution_of, rows_of
 from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
 from narrows.spark.compile.plan import compile_plan
-from narrows.spark.shared.group_member import Member, copied, member_source, written
+from narrows.spark.shared.group_member import Member, member_source, written
 from narrows.spark.shared.reads import Reads, SharedReads
 from narrows.spark.shared.streams import SharedStreams
 from narrows.spark.streaming.pipeline import PipelineQuery
@@ -56,13 +56,7 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
     plain = copied_from(pipeline.plan)
     if plain is not None:
         spec = read.stream.read_by(read.consumer, plain.spec)
-        return Member(
-            name,
-            write,
-            lambda partitions: copied(context.spark, spec, tasks, partitions, name, write),
-            tasks,
-            published=pipeline.written,
-        )
+        return Member(name, write, spec, tasks, published=pipeline.written)
 
     def computed(partitions: int) -> DataFrame:
         def open_member(node: DecodedSource, spec: ReadSpec) -> DataFrame:

@@ -79,6 +79,8 @@ def settings_of(options: Mapping[str, Any]) -> Settings:
     brokers = found.pop(BROKERS.name)
     return {
         "client.id": "narrows",
+        # Without remarks: what a client says while it is destroyed goes to the terminal.
+        "log_level": "5",
         "queued.max.messages.kbytes": str(_QUEUED_KILOBYTES),
         **{name.removeprefix(PREFIX): value for name, value in found.items()},
         "bootstrap.servers": brokers,
