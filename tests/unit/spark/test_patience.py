@@ -177,10 +177,10 @@ def test_pauses_between_questions_grow() -> None:
 class NoSpark:
     """What an ingest needs of Spark when somebody else decodes."""
 
-    def addTag(self, tag: str) -> None:  # noqa: N802
-        pass
+    def newSession(self) -> NoSpark:  # noqa: N802
+        return self
 
-    def interruptTag(self, tag: str) -> None:  # noqa: N802
+    def interruptAll(self) -> None:  # noqa: N802
         pass
 
 
