@@ -135,7 +135,10 @@ def killed_again_and_again(folder: Path, kills: int, chance: random.Random) -> N
             if kill % 2:  # while it runs; else it may not even have started everything
                 service.until(lambda seen=before: len(published(folder, "own")) > seen)  # type: ignore[misc]
             time.sleep(chance.uniform(0, 2))
-            service.kill()
+            if kill % 3 == 1:  # in the midst of micro-batches, too
+                assert service.terminate() == 0, service.log()
+            else:
+                service.kill()
             service.start()
             found = service.client.execute("SHOW SINKS")[0]["rows"]
             assert {row["name"] for row in found} == answered, "what was answered is there"
