@@ -2,11 +2,12 @@
 
     python tools/kafka_kill.py --kills 12 --restarts 3 [--seed 7] [--folder ...]
 
-Four pipelines read one topic: one whose readers write, one that computes, one on a shared stream,
-and one with windows, which shuffles and keeps state. While messages come in, the driver or a worker
-is killed again and again (SIGKILL), and the broker is killed or stopped, and started again. At the
-end a reader of committed messages must find in each topic every row once, and the rows of a key in
-their order; of the windows, each once, and with all its rows. It fails with what it found instead.
+Five pipelines read one topic: one whose readers write, one of low latency, one that computes, one
+on a shared stream, and one with windows, which shuffles and keeps state. While messages come in,
+the driver or a worker is killed again and again (SIGKILL), and the broker is killed or stopped, and
+started again. At the end a reader of committed messages must find in each topic every row once, and
+the rows of a key in their order; of the windows, each once, and with all its rows. It fails with
+what it found instead.
 """
 
 from __future__ import annotations
@@ -60,13 +61,16 @@ CREATE SINK shared WITH (connector = 'kafka', brokers = '{brokers}', topic = 'sh
   key = 'k', exactly_once = true, headers = '{{"id": "{{id}}"}}');
 CREATE SINK windows WITH (connector = 'kafka', brokers = '{brokers}', topic = 'windows',
   key = 'k', exactly_once = true);
+CREATE SINK quick WITH (connector = 'kafka', brokers = '{brokers}', topic = 'quick',
+  key = 'k', exactly_once = true);
 CREATE PIPELINE p INTO copied AS SELECT id, k FROM s;
+CREATE PIPELINE l INTO quick WITH (latency = 'low') AS SELECT id, k FROM s;
 CREATE PIPELINE q INTO computed AS SELECT id, upper(k) AS k, id * 10 AS c FROM s WHERE id >= 0;
 CREATE PIPELINE r INTO shared AS SELECT id, k, more FROM t;
 CREATE PIPELINE w INTO windows AS SELECT k, count(*) AS n, min(id) AS low, max(id) AS high FROM u
   GROUP BY k, tumblingwindow('ss', {window});
 """
-TOPICS = ("copied", "computed", "shared")
+TOPICS = ("copied", "quick", "computed", "shared")
 WINDOWS = "windows"
 AT_ONCE = 400
 LATE = 2_000
@@ -157,7 +161,7 @@ class Kill:
 
     def _start(self, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "narrows", "run", str(self.folder / "p.sql"), *options]
-        settings = ["--state", str(self.folder / "state"), "--master", "local[2]"]
+        settings = ["--state", str(self.folder / "state"), "--master", "local[3]"]
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [*command, *settings, "--trigger", "0 seconds"],

@@ -4,6 +4,7 @@
 
 A table stands between `<!-- options: sources -->` and `<!-- /options -->`; `sinks` are the other
 half, and `options: file source` or `options: csv sink` are those of one connector or format.
+`options: pipelines` are those of pipelines, which depend on neither.
 `--check` writes nothing, and fails when a file is not as it would be written.
 """
 
@@ -15,7 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
+from narrows.catalog.options import (
+    PIPELINE_OPTIONS,
+    SINK_OPTIONS,
+    STREAM_OPTIONS,
+    TABLE_OPTIONS,
+)
 from narrows.plugins.declared import ConnectorSpec, FormatSpec
 from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
 from narrows.plugins.registry import CONNECTORS, FORMATS
@@ -51,7 +57,9 @@ def main() -> None:
 
 
 def table(selector: str) -> str:
-    """The rows of `sources`, `sinks`, or of one owner: `file source`."""
+    """The rows of `sources`, `sinks`, `pipelines`, or of one owner: `file source`."""
+    if selector == "pipelines":
+        return _HEAD + "".join(_row(Entry(False, "", "all", spec)) for spec in PIPELINE_OPTIONS)
     owner, _, role = selector.rpartition(" ")
     sink = {"source": False, "sources": False, "sink": True, "sinks": True}[role]
     chosen = [e for e in entries() if e.sink is sink and owner in ("", e.owner)]

@@ -62,6 +62,7 @@ class Code(StrEnum):
     PIPELINE_FAILED = "pipeline_failed"
     QUERY_FAILED = "query_failed"
     TOO_MANY_QUERIES = "too_many_queries"
+    NO_FREE_CORE = "no_free_core"
     NOT_READY = "not_ready"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from narrows.connectors import entry_log
+from narrows.connectors.entry_log import EntryLog
+from narrows.errors import NarrowsError
 from narrows.files.atomic import is_temporary
 from narrows.files.listing import FileEntry
 from support.file_log import FileLog
@@ -155,3 +158,57 @@ def test_entries_never_change_and_no_file_comes_twice(script: list[Any]) -> None
                 log = FileLog(folder, fanout=3)
             assert log.last() == len(model) - 1
             assert read(folder) == model
+
+
+# --- folding --------------------------------------------------------------------------------------
+
+
+def _folded(entries: Iterable[Any]) -> Any:
+    """The connector's part: what was taken is a sum."""
+    return sum(entries)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=12),
+    st.integers(0, 40),
+    st.booleans(),
+)
+def test_what_was_taken_is_the_same_however_often_it_is_folded(
+    steps: Sequence[int], step: int, torn: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(entry_log, "_KEPT", 2)
+        patched.setattr(entry_log, "_WORTH_FOLDING", 4)
+        log, count = EntryLog(folder, fanout=3), 0
+        for appended in steps:
+            for _ in range(appended):
+                log.append(count)
+                count += 1
+            try:
+                with crash_at(step, torn):
+                    log.fold(count - 1, _folded)
+            except Crash:
+                log = EntryLog(folder, fanout=3)
+            assert log.last() == count - 1
+            assert sum(log.entries()) == sum(range(count)), "what was taken"
+            for after in range(max(0, count - 3), count):
+                left = list(EntryLog(folder, fanout=3).numbered(after))
+                assert left == [(number, number) for number in range(after + 1, count)]
+        log.append(count)
+        log.fold(count, _folded)
+        assert len(os.listdir(folder)) <= 12, "what is folded is not kept"
+
+
+def test_what_is_folded_is_not_to_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_log, "_KEPT", 1)
+    monkeypatch.setattr(entry_log, "_WORTH_FOLDING", 3)
+    log = EntryLog(tmp_path, fanout=3)
+    for number in range(8):
+        log.append(number)
+    log.fold(7, lambda entries: None)
+    assert log.entry(0) == 0, "its connector cannot fold"
+    log.fold(7, _folded)
+    assert list(log.numbered()) == [(6, 21), (7, 7)]
+    with pytest.raises(NarrowsError, match="entry 3 was published, and is not kept"):
+        log.entry(3)

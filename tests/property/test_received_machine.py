@@ -24,8 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from narrows.connectors.received import segments
 from narrows.connectors.received.consumers import Consumers
 from narrows.connectors.received.keys import ID, key_of
-from narrows.connectors.received.log import ReceivedLog
-from narrows.connectors.received.log_files import LogLimits, NoRoom
+from narrows.connectors.received.log import LogLimits, NoRoom, ReceivedLog
 from support.received import SCHEMA, payloads_in
 from support.waiting import DEADLINE
 

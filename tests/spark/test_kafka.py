@@ -42,10 +42,10 @@ class Bench:
         session.execute(f"CREATE {kind} s ({COLUMNS}) WITH (connector = 'kafka', {given})")
         return session
 
-    def pipeline(self, session: narrows.Session, name: str, sql: str) -> str:
+    def pipeline(self, session: narrows.Session, name: str, sql: str, options: str = "") -> str:
         session.execute(
             f"CREATE SINK {name}_out WITH (connector = 'file', path = '{self.folder}/{name}');"
-            f"CREATE PIPELINE {name} INTO {name}_out AS {sql};"
+            f"CREATE PIPELINE {name} INTO {name}_out {options} AS {sql};"
         )
         return name
 
@@ -68,12 +68,14 @@ def bench(spark: SparkSession, tmp_path: Path, topics: Topics) -> Bench:
     return Bench(spark, tmp_path, topics)
 
 
-def test_a_pipeline_goes_on_where_it_was(bench: Bench) -> None:
+@pytest.mark.parametrize("latency", ["normal", "low"])
+def test_a_pipeline_goes_on_where_it_was(bench: Bench, latency: str) -> None:
+    how = f"WITH (latency = '{latency}')"
     options = ("max_messages_per_trigger = 50", f"group = 'g-{bench.topic}'")
     sql = "SELECT n, deep->a AS a, _partition AS p FROM s WHERE site <> 's1'"
     bench.put(0, 100)
     with bench.connect(*options) as session:
-        bench.pipeline(session, "p", sql)
+        bench.pipeline(session, "p", sql, how)
         session.start("p", once=True).await_done(timeout=DEADLINE)
     wanted = [n for n in range(100) if n % 3 != 1]
     assert bench.numbers("p") == wanted
@@ -83,7 +85,7 @@ def test_a_pipeline_goes_on_where_it_was(bench: Bench) -> None:
 
     bench.topics.add_partitions(bench.topic, 4)
     with bench.connect(*options) as session:
-        bench.pipeline(session, "p", sql)
+        bench.pipeline(session, "p", sql, how)
         run = session.start("p", trigger="100 milliseconds")
         bench.put(100, 200)
         bench.topics.put(bench.topic, [document(300)], partition=3)

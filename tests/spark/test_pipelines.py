@@ -16,9 +16,11 @@ from narrows.worker.dead_letters import read_dead_letters
 class Bench:
     """A stream, a sink and a session in a folder of their own."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, folder: Path, options: str = "") -> None:
+        """The options are those of the pipeline."""
         self.spark = spark
         self.folder = folder
+        self.options = options
         (folder / "in").mkdir()
         self.session = self.connect()
 
@@ -32,7 +34,7 @@ class Bench:
               WITH (connector = 'file', path = '{self.folder}/in'{options});
             CREATE SINK out WITH (connector = 'file', path = '{self.folder}/out');
             CREATE SINK copy WITH (connector = 'memory');
-            CREATE PIPELINE p INTO out, copy AS {sql};
+            CREATE PIPELINE p INTO out, copy {self.options} AS {sql};
             """
         )
         return session
@@ -43,7 +45,9 @@ class Bench:
         return self.session
 
     def put(self, name: str, *lines: str) -> None:
-        (self.folder / "in" / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        hidden = self.folder / "in" / f".{name}"  # it is there all at once
+        hidden.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        hidden.rename(hidden.with_name(name))
 
     def rows(self, first: int, last: int) -> list[str]:
         return [json.dumps({"a": i, "b": {"c": i * 10, "d": "x"}}) for i in range(first, last)]
@@ -61,8 +65,17 @@ class Bench:
 
 
 @pytest.fixture
-def bench(spark: SparkSession, tmp_path: Path) -> Iterator[Bench]:
+def batches(spark: SparkSession, tmp_path: Path) -> Iterator[Bench]:
+    """Whatever it runs has micro-batches."""
     made = Bench(spark, tmp_path)
+    yield made
+    made.session.close()
+
+
+@pytest.fixture(params=["", "WITH (latency = 'low')"], ids=["micro-batches", "low-latency"])
+def bench(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """What holds, holds with and without micro-batches."""
+    made = Bench(spark, tmp_path, request.param)
     yield made
     made.session.close()
 
@@ -147,12 +160,12 @@ def test_a_changed_projection_goes_on_where_it_was(bench: Bench) -> None:
     assert bench.output() == [0, 1, 2]
 
 
-def test_a_checkpoint_that_does_not_fit_is_explained(bench: Bench) -> None:
-    bench.put("a.json", *bench.rows(0, 2))
-    bench.run()
-    bench.reconnect(sql="SELECT max(a) AS a FROM s")
+def test_a_checkpoint_that_does_not_fit_is_explained(batches: Bench) -> None:
+    batches.put("a.json", *batches.rows(0, 2))
+    batches.run()
+    batches.reconnect(sql="SELECT max(a) AS a FROM s")
     with pytest.raises(narrows.NarrowsError) as caught:
-        bench.run()
+        batches.run()
     assert caught.value.code == "checkpoint_mismatch"
     assert "narrows reset p" in str(caught.value)
 
@@ -176,13 +189,13 @@ def test_a_running_pipeline_picks_up_new_files_and_stops(bench: Bench) -> None:
     assert run.status == {"p": "stopped"}
 
 
-def test_payloads_of_any_data_frame(bench: Bench, spark: SparkSession) -> None:
+def test_payloads_of_any_data_frame(batches: Bench, spark: SparkSession) -> None:
     payloads = [('{"id": 1, "n": {"v": 2}}',), ("broken",), ('{"id": 3}',)]
     frame = spark.createDataFrame(payloads, "body STRING")
-    bench.session.register("t", frame, schema="id BIGINT, n STRUCT<v: INT>", payload="body")
-    rows = bench.session.query("SELECT id, n->v FROM t").collect()
+    batches.session.register("t", frame, schema="id BIGINT, n STRUCT<v: INT>", payload="body")
+    rows = batches.session.query("SELECT id, n->v FROM t").collect()
     assert sorted(tuple(row) for row in rows) == [(1, 2), (3, None)]
-    letters = list(read_dead_letters(bench.folder / "state" / "dead_letters" / "t"))
+    letters = list(read_dead_letters(batches.folder / "state" / "dead_letters" / "t"))
     assert [letter["payload"] for letter in letters] == ["broken"]
 
 
@@ -196,21 +209,21 @@ def _wait_for(condition: object, seconds: float = 300) -> None:
         pause.wait(0.05)
 
 
-def test_aggregates_without_window_write_what_changed(bench: Bench) -> None:
-    bench.reconnect(sql="SELECT a % 2 AS odd, count(*) AS n FROM s GROUP BY a % 2")
-    bench.put("a.json", *bench.rows(0, 5))
-    bench.run()
-    bench.put("b.json", *bench.rows(5, 6))
-    rows = bench.run().rows("copy")
+def test_aggregates_without_window_write_what_changed(batches: Bench) -> None:
+    batches.reconnect(sql="SELECT a % 2 AS odd, count(*) AS n FROM s GROUP BY a % 2")
+    batches.put("a.json", *batches.rows(0, 5))
+    batches.run()
+    batches.put("b.json", *batches.rows(5, 6))
+    rows = batches.run().rows("copy")
     assert sorted((row["odd"], row["n"]) for row in rows) == [(0, 3), (1, 2), (1, 3)]
 
 
-def test_names_are_not_paths_and_have_no_case(bench: Bench) -> None:
-    before = sorted(path.name for path in bench.folder.parent.iterdir())
-    bench.put("a.json", *bench.rows(0, 3), "{")
-    options = f"WITH (connector = 'file', path = '{bench.folder}/in'"
+def test_names_are_not_paths_and_have_no_case(batches: Bench) -> None:
+    before = sorted(path.name for path in batches.folder.parent.iterdir())
+    batches.put("a.json", *batches.rows(0, 3), "{")
+    options = f"WITH (connector = 'file', path = '{batches.folder}/in'"
     for case in (str, str.lower):
-        session = bench.reconnect()
+        session = batches.reconnect()
         plain, shared, kept, twice = map(case, ("../../S *", "../T", "../../P [x]%41\n", "../q#1"))
         session.execute(
             f"""
@@ -223,9 +236,9 @@ def test_names_are_not_paths_and_have_no_case(bench: Bench) -> None:
             """
         )
         session.start(kept, twice, once=True).await_done(timeout=120)
-    assert sorted(path.name for path in bench.folder.parent.iterdir()) == before
-    assert sorted(path.name for path in bench.folder.iterdir()) == ["in", "out", "state"]
+    assert sorted(path.name for path in batches.folder.parent.iterdir()) == before
+    assert sorted(path.name for path in batches.folder.iterdir()) == ["in", "out", "state"]
     assert sorted(row["a"] for row in session.rows("../../OUT")) == [0, 1, 2]
-    assert bench.output() == [0, 1, 2]
+    assert batches.output() == [0, 1, 2]
     assert len(list(read_dead_letters(session.state.dead_letters("../../s *")))) == 1
     assert len(list(read_dead_letters(session.state.dead_letters("../t")))) == 1

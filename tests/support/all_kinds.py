@@ -1,6 +1,6 @@
 """Pipelines of every kind over one folder of files that grows, and the rows that they owe.
 
-    folder/in/*.json ──► copied, computed             no state
+    folder/in/*.json ──► copied, computed, quick      no state; the last one has low latency
                          windowed, counted            windows of event time, and such as rows cut
                          remembered                   acc_sum, lag
                          joined                       two streams
@@ -43,6 +43,7 @@ CREATE STREAM t ({columns}) WITH ({files}, max_files_per_trigger = {most}, share
 _COLUMNS = "a BIGINT, k BIGINT, at TIMESTAMP, b STRUCT<c: BIGINT, d: STRING>"
 _SELECTS = {
     "copied": "SELECT a, b->c AS c FROM s",
+    "quick": "SELECT a, b->c AS c FROM s",
     "computed": "SELECT a, abs(a) * 10 AS c FROM s WHERE b->d = 'x'",
     "windowed": "SELECT k, min(a) AS a, count(*) AS n, sum(b->c) AS total FROM e"
     " GROUP BY k, tumblingwindow('ss', 10)",
@@ -55,6 +56,7 @@ _SELECTS = {
     "filtered": "SELECT a, abs(a) * 10 AS c FROM t WHERE b->d = 'x'",
     "summed": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total FROM t",
 }
+_OPTIONS = {"quick": "WITH (latency = 'low')"}
 PIPELINES = tuple(_SELECTS)
 SHARED = ("together", "filtered", "summed")
 """Rows that come while only others of them run are not for those that do not."""
@@ -83,7 +85,7 @@ class AllKinds:
         sql = self.folder / "pipelines.sql"
         sql.write_text(self._statements(most), "utf-8")
         command = [sys.executable, "-m", "narrows", "run", str(sql), *arguments]
-        settings = ["--state", str(self.state), "--master", "local[2]", "--conf", _LITTLE_DATA]
+        settings = ["--state", str(self.state), "--master", "local[3]", "--conf", _LITTLE_DATA]
         environment = {**os.environ, "JAVA_TOOL_OPTIONS": _SHORT_LIFE}
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
@@ -113,7 +115,8 @@ class AllKinds:
         for name, select in _SELECTS.items():
             path = f"{self.folder}/out/{name}"
             text += f"CREATE SINK {name}_out WITH (connector = 'file', path = '{path}');\n"
-            text += f"CREATE PIPELINE {name} INTO {name}_out AS {select};\n"
+            options = _OPTIONS.get(name, "")
+            text += f"CREATE PIPELINE {name} INTO {name}_out {options} AS {select};\n"
         return text
 
     def published(self, pipeline: str) -> int:
@@ -187,6 +190,7 @@ def _summed(rows: int) -> Rows:
 
 _OWED: dict[str, Callable[[int], Rows]] = {
     "copied": _plain,
+    "quick": _plain,
     "computed": _passing,
     "windowed": _by_time,
     "counted": _by_count,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from narrows.catalog.options import CONNECTOR, FORMAT
+from narrows.catalog.options import CONNECTOR, FORMAT, LATENCY, LOW, PIPELINE_OPTIONS, TASKS
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, nearest
 from narrows.plugins.declared import NO_FORMAT, ConnectorSpec, FormatSpec
 from narrows.plugins.options import DEFAULT_FORMAT, Option, Options, OptionSpec, OptionValue
@@ -80,6 +80,25 @@ def check_options(
     if form is not None:
         values[FORMAT.name] = form.name
     return Checked(connector, form, values)
+
+
+def check_pipeline_options(options: Options) -> Options:
+    """The options of a pipeline, which depend on no connector and no format."""
+    specs = {spec.name: spec for spec in PIPELINE_OPTIONS}
+    for name, option in options.items():
+        if name not in specs:
+            hint = did_you_mean(name, specs) or f"options are {', '.join(specs)}"
+            message = f"a pipeline has no option `{name}`"
+            raise fail(Code.UNKNOWN_OPTION, message, option.key_span, hint)
+        specs[name].check(option)
+    if TASKS in options and (LATENCY not in options or options[LATENCY].value != LOW):
+        raise fail(
+            Code.INVALID_OPTION,
+            f"option `{TASKS}` is about pipelines of low latency",
+            options[TASKS].key_span,
+            f"add `{LATENCY} = '{LOW}'`; how many tasks others have is Spark's to say",
+        )
+    return options
 
 
 def _declaration(name: str, declared: Iterable[OptionSpec]) -> OptionSpec | None:

@@ -61,9 +61,9 @@ def describe(declared: Source | View | Sink | Pipeline) -> ResultTable:
         case Sink(options=options):
             return ResultTable(("name", "value"), _options(options))
         case Pipeline(sinks=sinks, query=query):
-            return ResultTable(
-                ("name", "value"), (("sinks", ", ".join(sinks)), ("query", query.sql))
-            )
+            given = _options({name: option.value for name, option in declared.options.items()})
+            rows = (("sinks", ", ".join(sinks)), ("query", query.sql), *given)
+            return ResultTable(("name", "value"), rows)
 
 
 def _statistics(counted: TableStatistics | None) -> tuple[tuple[str, str], ...]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from narrows.catalog.options import LATENCY, LOW, TASKS
 from narrows.catalog.statistics import TableStatistics
-from narrows.plugins.options import DEFAULT_FORMAT, OptionValue
+from narrows.plugins.options import DEFAULT_FORMAT, Options, OptionValue
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import TIMESTAMP, Field, Struct, joined
 from narrows.secrets import without_passwords
@@ -146,7 +147,19 @@ class Pipeline:
     name: str
     sinks: tuple[str, ...]
     query: Query
+    options: Options = field(default_factory=dict)
+    """What its WITH clause says, checked; each where it stands, for who has to refuse it later."""
 
     @property
     def kind(self) -> ObjectKind:
         return ObjectKind.PIPELINE
+
+    @property
+    def wants_low_latency(self) -> bool:
+        return LATENCY in self.options and self.options[LATENCY].value == LOW
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks it has, where they last as long as it runs."""
+        given = self.options.get(TASKS)
+        return 1 if given is None else int(str(given.value))

@@ -1,6 +1,6 @@
-"""The options that all sources, or all sinks, have.
+"""The options that all sources, all sinks, or all pipelines, have.
 
-Every connector and every format declares its own besides (`plugins/declared.py`).
+Every connector and every format declares some of sources and sinks besides (`plugins/declared.py`).
 """
 
 from __future__ import annotations
@@ -49,3 +49,17 @@ STREAM_OPTIONS: tuple[OptionSpec, ...] = (
 )
 
 SINK_OPTIONS: tuple[OptionSpec, ...] = (CONNECTOR, OptionSpec("format", FORMAT.doc))
+
+LATENCY, LOW, TASKS = "latency", "low", "tasks"
+
+PIPELINE_OPTIONS: tuple[OptionSpec, ...] = (
+    OptionSpec(
+        LATENCY,
+        "`low`: rows are written within milliseconds, by tasks that run as long as the pipeline",
+        default="normal",
+        choices=("normal", LOW),
+    ),
+    OptionSpec(
+        TASKS, "how many such tasks; each occupies a core of Spark's", type=int, default=1, least=1
+    ),
+)

@@ -15,7 +15,7 @@ letters, counts, event time and shared streams work for all of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, Protocol, runtime_checkable
 
@@ -155,6 +155,11 @@ class SourceConnector(ABC):
     def committed(self, entry: Entry) -> None:  # noqa: B027 (most need not know)
         """Everything up to this entry is published. What it raises stops nobody: there is a
         warning, and the next entry tells of this one, too."""
+
+    def folded(self, entries: Iterable[Entry]) -> Entry | None:
+        """One entry that says of what was taken all that these say together, in their order; None
+        where that would be no shorter. Nobody will read what it stands for."""
+        return None
 
     # --- sources that must listen -----------------------------------------------------------------
 

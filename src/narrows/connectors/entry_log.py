@@ -14,6 +14,12 @@ Every 100 entries are merged into one file, every 100 of these into one, and so 
 are some hundred files, and an entry is rewritten as many times as its number has pairs of digits.
 (One snapshot of everything would rewrite a million files over and over.)
 
+Nobody reads an entry again that was published long ago; what is asked of it is what was taken. A
+pipeline of low latency takes millions a day, so where a connector can say of many what it says of
+one (`SourceConnector.folded`), that is kept in place of them:
+
+    000000000000-000000009999.folded      one entry that stands for all from 0 to 9999
+
 A file appears by a rename and is never changed, so a crash leaves the log as it was before or
 after. Merging writes the merged file first and removes its parts then: parts that are still there
 are known by their numbers. Each file begins with a checksum of the rest. One process writes, see
@@ -26,7 +32,7 @@ import contextlib
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +44,11 @@ EMPTY = -1
 """The number of the last entry when there is none."""
 
 _MAGIC = "narrows-entries-1"
-_SUFFIX = ".entries"
+_SUFFIX, _FOLDED = ".entries", ".folded"
+_KEPT = 1_000
+"""Entries that are not folded, however long ago they were published: a position may be put back by
+a power cut, and people look at the last ones."""
+_WORTH_FOLDING = 5_000
 _ATTEMPTS = 10
 
 Entry = Any
@@ -50,6 +60,8 @@ class _Segment(NamedTuple):
 
     first: int
     minus_last: int
+    is_folded: bool = False
+    """Does one entry stand for all of them?"""
 
     @property
     def last(self) -> int:
@@ -57,7 +69,8 @@ class _Segment(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.first:012d}-{self.last:012d}{_SUFFIX}"
+        suffix = _FOLDED if self.is_folded else _SUFFIX
+        return f"{self.first:012d}-{self.last:012d}{suffix}"
 
 
 class EntryLog:
@@ -96,8 +109,18 @@ class EntryLog:
         raise _corrupt(self._folder, f"entry {number} is never there when it is read")
 
     def entries(self, after: int = EMPTY) -> Iterator[Entry]:
-        """The entries after this one, all that there are."""
-        return (self.entry(number) for number in range(after + 1, self.last() + 1))
+        """The entries after this one, all that there are; one in place of those that are folded."""
+        return (entry for _, entry in self.numbered(after))
+
+    def numbered(self, after: int = EMPTY) -> Iterator[tuple[int, Entry]]:
+        """The same with their numbers; what stands for many has that of the last of them."""
+        last, number = self.last(), after + 1
+        oldest = self._segments[0] if self._segments else None
+        if oldest is not None and oldest.is_folded and number <= oldest.last:
+            yield oldest.last, self._parsed(oldest, oldest.last, self._lines(oldest)[0])
+            number = oldest.last + 1
+        for each in range(number, last + 1):
+            yield each, self.entry(each)
 
     def is_behind(self, entry: int) -> NarrowsError:
         """What is wrong when somebody has read an entry that the log does not know."""
@@ -126,6 +149,27 @@ class EntryLog:
         self._known = True
         return number
 
+    def fold(self, published: int, folded: Callable[[Iterable[Entry]], Entry | None]) -> None:
+        """Keeps one entry in place of those that were published long ago, if that is worth while
+        and `folded` can make one of them. Everything up to `published` is."""
+        self._load()
+        old = [segment for segment in self._segments if segment.last <= published - _KEPT]
+        count = sum(each.last - each.first + 1 for each in old if not each.is_folded)
+        if count < _WORTH_FOLDING:
+            return
+        upto = old[-1].last
+        entry = folded(entry for number, entry in self.numbered() if number <= upto)
+        if entry is None:
+            return
+        self._prepare()
+        segment = _Segment(0, -upto, is_folded=True)
+        line = json.dumps([upto, entry]) + "\n"
+        self._known = False
+        self._write(segment, line.encode("ascii"))
+        self._segments = [segment, *self._segments[len(old) :]]
+        self._remove(old)
+        self._known = True
+
     @property
     def _last(self) -> int:
         return self._segments[-1].last if self._segments else EMPTY
@@ -146,6 +190,8 @@ class EntryLog:
 
     def _segment_of(self, number: int) -> tuple[_Segment, list[bytes]]:
         segment = next(s for s in self._segments if s.first <= number <= s.last)
+        if segment.is_folded:
+            raise _corrupt(self._folder, f"entry {number} was published, and is not kept")
         return segment, self._lines(segment)
 
     def _lines(self, segment: _Segment) -> list[bytes]:
@@ -158,7 +204,8 @@ class EntryLog:
         except OSError as error:
             raise _corrupt(path, error) from error
         lines = body.splitlines(keepends=True)
-        if head != _head(body) or len(lines) != segment.last - segment.first + 1:
+        count = 1 if segment.is_folded else segment.last - segment.first + 1
+        if head != _head(body) or len(lines) != count:
             raise _corrupt(path, "it is not what was written")
         return lines
 
@@ -194,7 +241,7 @@ class EntryLog:
         count = 1
         while (number + 1) % (count * self._fanout) == 0:
             count *= self._fanout
-        parts = [segment for segment in self._segments if segment.first > number - count]
+        parts = [s for s in self._segments if s.first > number - count and not s.is_folded]
         if len(parts) < 2:
             return
         merged = _Segment(parts[0].first, -number)
@@ -209,6 +256,11 @@ class EntryLog:
         sync_folder(self._folder)
 
 
+def newest_entry(folder: Path) -> int:
+    """The largest number that an entry of a log has, be the log damaged or not."""
+    return max((segment.last for segment in _segments_in(folder)), default=EMPTY)
+
+
 def _segments_in(folder: Path) -> list[_Segment]:
     try:
         names = os.listdir(folder)
@@ -216,9 +268,10 @@ def _segments_in(folder: Path) -> list[_Segment]:
         return []
     segments = []
     for name in names:
-        first, _, last = name.removesuffix(_SUFFIX).partition("-")
-        if name.endswith(_SUFFIX) and first.isdecimal() and last.isdecimal():
-            segments.append(_Segment(int(first), -int(last)))
+        stem, suffix = os.path.splitext(name)
+        first, _, last = stem.partition("-")
+        if suffix in (_SUFFIX, _FOLDED) and first.isdecimal() and last.isdecimal():
+            segments.append(_Segment(int(first), -int(last), is_folded=suffix == _FOLDED))
     return sorted(segments)
 
 

@@ -110,15 +110,18 @@ def unpublished(folder: str, pipeline: str) -> Path:
 
 def publish_files(folder: Path, names: BatchFiles, files: Sequence[str]) -> None:
     """Gives a batch's files their names; what the batch had published before goes."""
-    if not files and not folder.is_dir():
-        return  # nothing was written there, now or before
-    named = {names.name(part): file for part, file in enumerate(files)}
-    for name, file in named.items():
-        os.replace(file, folder / name)
-    for name in os.listdir(folder):
-        if name not in named and names.owns(name):
-            (folder / name).unlink()
-    sync_folder(folder)
+    for part, file in enumerate(files):
+        os.replace(file, folder / names.name(part))
+    # Parts are numbered without gaps, and go from the last to the first, so that this is true
+    # whenever it is cut short: nobody has to look through a folder of a million files.
+    stale, part = [], len(files)
+    while (path := folder / names.name(part)).exists():
+        stale.append(path)
+        part += 1
+    for path in reversed(stale):
+        path.unlink()
+    if files or stale:
+        sync_folder(folder)
 
 
 def sweep_unpublished(folder: str, pipeline: str) -> None:

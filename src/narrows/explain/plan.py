@@ -26,6 +26,8 @@ class Plan:
     physical: Node
     notices: tuple[Notice, ...]
     rule_runs: tuple[RuleRun, ...]
+    low_latency: bool = False
+    """Is it to write within milliseconds? Only of pipelines."""
 
     @property
     def decisions(self) -> list[Decision]:
@@ -40,7 +42,9 @@ class Plan:
     @property
     def execution(self) -> Execution | None:
         """How it runs, if it is a pipeline: one that has sinks."""
-        return execution_of(self.physical) if self._sinks else None
+        if not self._sinks:
+            return None
+        return execution_of(self.physical, low_latency=self.low_latency)
 
     @property
     def guarantees(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from narrows.errors import Code, fail, listed
@@ -45,13 +45,18 @@ class FileEntry:
 
 
 def list_files(
-    where: str, *, missing_ok: bool = False, skipped: Skipped | None = None
+    where: str,
+    *,
+    missing_ok: bool = False,
+    skipped: Skipped | None = None,
+    known: Collection[str] = (),
 ) -> list[FileEntry]:
     """The files of a folder, a file or a glob, oldest first, those of one age by name.
 
     Where there is nothing, a table cannot be read: that is an error. A stream's files may be yet to
     come: it says `missing_ok`. A folder that is there but empty is no files for both. `skipped` is
-    for whoever wants to know what was there and is no file to read.
+    for whoever wants to know what was there and is no file to read. Files that are `known` are left
+    out, and not looked at.
     """
     path = local_path(where)
     passed: Skipped = {}
@@ -61,8 +66,10 @@ def list_files(
         found = _files_at(path, None)
     elif glob.has_magic(path):
         found = _matching(path, passed)
-    files = {entry.path: entry for entry in _stated(found, passed)}
-    if not files and not is_there:
+    there = list(found)
+    new = [file for file in there if file not in known] if known else there
+    files = {entry.path: entry for entry in _stated(new, passed)}
+    if not files and not is_there and len(new) == len(there):
         kind = "no file matches" if glob.has_magic(path) else "there is no file or folder"
         if not missing_ok:
             raise fail(Code.UNREADABLE_FILE, f"{kind} `{where}`", None, f"looked for {path}")

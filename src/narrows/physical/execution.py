@@ -1,9 +1,10 @@
 """How a pipeline runs: decided here, from its plan, and shown by EXPLAIN with the reason.
 
-copy      its readers write: what is computed they can compute, so no row need cross the JVM
-grouped   together with others on its shared stream, in one job for each entry of the log
-tables    a streaming query gives the rows of closed windows; what is above is a small table
-stream    a streaming query
+copy         its readers write: what is computed they can compute, so no row need cross the JVM
+continuous   the same without micro-batches, in tasks that run as long as the pipeline
+grouped      together with others on its shared stream, in one job for each entry of the log
+tables       a streaming query gives the rows of closed windows; what is above is a small table
+stream       a streaming query
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from narrows.projection.columns import Aspect, DecodeProjection, Path
 
 class ExecutionMode(Enum):
     COPY = "copy"
+    CONTINUOUS = "continuous"
     GROUPED = "grouped"
     TABLES = "tables"
     STREAM = "stream"
@@ -38,8 +40,9 @@ class Execution:
     reason: str
 
 
-def execution_of(plan: Node) -> Execution:
-    """How the pipeline of a physical plan runs."""
+def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
+    """How the pipeline of a physical plan runs. For low latency it must be one whose readers write
+    (`low_latency.py`)."""
     rows = rows_of(plan)
     sources = [node for node in topological(rows) if isinstance(node, DecodedSource)]
     shared = [node for node in sources if node.source.shared]
@@ -51,6 +54,9 @@ def execution_of(plan: Node) -> Execution:
     reader = read_alone(rows)
     if not shared and reader is not None and reader.source.is_fed:
         why = "they compute what is selected" if plain_read(rows) is None else "nothing is computed"
+        if low_latency:
+            how = f"its readers write, for {why}, in tasks that run as long as it does"
+            return Execution(ExecutionMode.CONTINUOUS, how)
         return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
     window = kept_window(rows)
     if window is not None:

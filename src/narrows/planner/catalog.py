@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from narrows.catalog.check_options import check_pipeline_options
 from narrows.catalog.declare import declared_sink, declared_source
 from narrows.catalog.describe import ResultTable, describe, show
 from narrows.catalog.objects import Pipeline, Source, View
@@ -222,7 +223,12 @@ class Catalog(ObjectStore):
         for place, (name, span) in enumerate(statement.sinks):
             if sinks[place] in sinks[:place]:
                 raise fail(Code.DUPLICATE_OBJECT, f"sink `{name}` is named twice", span)
-        pipeline = Pipeline(name=statement.name, sinks=sinks, query=statement.query)
+        pipeline = Pipeline(
+            name=statement.name,
+            sinks=sinks,
+            query=statement.query,
+            options=check_pipeline_options(statement.options),
+        )
         plan = plan_query(pipeline.query, self, pipeline=pipeline)
         self._planned[pipeline.name.casefold()] = pipeline, plan
         return pipeline

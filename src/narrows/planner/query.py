@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from narrows.catalog.objects import Pipeline, Sink
+from narrows.catalog.options import LATENCY
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean
 from narrows.explain.plan import Plan
@@ -17,6 +18,7 @@ from narrows.logical.walk import sources_of
 from narrows.notices import Notice
 from narrows.optimizer.rules.covering_projection import projection_notices
 from narrows.optimizer.runner import run_rules
+from narrows.physical.low_latency import why_not_low_latency
 from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
 from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
@@ -49,7 +51,7 @@ def plan_query(
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
             plan = _optimise(bound, built.notices, disabled, check, ansi=catalog.is_ansi())
-            return plan if pipeline is None else _checked_for_streams(plan)
+            return plan if pipeline is None else _for_pipeline(plan, pipeline)
     except NarrowsError as error:
         raise error.located(query.text) from None
 
@@ -78,9 +80,17 @@ def _optimise(
     )
 
 
-def _checked_for_streams(plan: Plan) -> Plan:
+def _for_pipeline(plan: Plan, pipeline: Pipeline) -> Plan:
     """After the rules: `FROM l, r WHERE l.k = r.k` is a join by then."""
-    return replace(plan, notices=(*plan.notices, *check_streaming(plan.logical)))
+    checked = replace(plan, notices=(*plan.notices, *check_streaming(plan.logical)))
+    if not pipeline.wants_low_latency:
+        return checked
+    refusal = why_not_low_latency(plan.physical)
+    if refusal is not None:
+        message = f"pipeline `{pipeline.name}` cannot have low latency: {refusal.reason}"
+        span = pipeline.options[LATENCY].value_span
+        raise NarrowsError(Problem(Code.NOT_SUPPORTED, message, span, refusal.hint))
+    return replace(checked, low_latency=True)
 
 
 def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:

@@ -83,12 +83,13 @@ def connect(
 
     `state` is the folder of checkpoints and dead letters. `pruning=False` decodes everything.
     """
-    owned = spark is None
+    owned, catalog = spark is None, catalog or Catalog()
+    lasting = sum(each.tasks for each in catalog.pipelines if each.wants_low_latency)
     return Session(
-        spark or embedded_session(master, conf or {}, Path(state) / "spark.log"),
+        spark or embedded_session(master, conf or {}, Path(state) / "spark.log", lasting),
         state=StateFolder(state),
         pruning=pruning,
-        catalog=catalog or Catalog(),
+        catalog=catalog,
         owns_spark=owned,
     )
 

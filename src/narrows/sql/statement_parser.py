@@ -150,6 +150,7 @@ class StatementParser:
             case ObjectKind.PIPELINE:
                 cursor.expect("INTO")
                 sinks = self._names("a sink name")
+                options = read_options(cursor) if cursor.at_word("WITH") else {}
                 cursor.expect("AS")
                 return CreatePipeline(
                     name=name,
@@ -158,6 +159,7 @@ class StatementParser:
                     or_replace=or_replace,
                     sinks=sinks,
                     query=self.query(),
+                    options=options,
                 )
 
     def _create_projection(self, or_replace: bool) -> Statement:

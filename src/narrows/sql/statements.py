@@ -69,6 +69,7 @@ class CreateSink(Create):
 class CreatePipeline(Create):
     sinks: tuple[tuple[str, Span], ...]
     query: Query
+    options: Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ pipelines/<pipeline>.json         what the checkpoint was made for
 pipelines/<pipeline>.first.json   the number of its first batch, if it was reset
 pipelines/<pipeline>.life         which life of the pipeline this is: another one after a reset
 checkpoints/<pipeline>/           Spark's
-entries/<pipeline>/<source>/      what was taken of a stream, entry by entry, and markers
+entries/<pipeline>/<source>/      what was taken of a stream, entry by entry; markers or a position
 clocks/<pipeline>/                when the input of a bounded run had ended
 failures/<pipeline>.log           why it failed, with everything that Spark had to say
 dead_letters/<source>/            payloads that could not be read
@@ -34,6 +34,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
+from narrows.connectors.entry_log import newest_entry
 from narrows.connectors.received.consumers import Consumers
 from narrows.errors import Code, fail
 from narrows.files.atomic import make_private, write_atomically
@@ -48,6 +49,7 @@ from narrows.shared.registry import (
     ConsumerRegistry,
     pipeline_of,
 )
+from narrows.state.entry_position import had_position
 from narrows.state.plan_shape import Shape, shape_of
 
 VERSION = "2"
@@ -259,10 +261,13 @@ class StateFolder:
     def _end_life(self, pipeline: str, positions: Iterable[int]) -> None:
         """Has the next life of a pipeline number its batches from after those of this one: of its
         query's batches, one that was begun may be published; on a shared stream a batch has the
-        number of an entry, which is at most the one after the position."""
+        number of an entry, which is at most the one after the position; and of one that has had
+        low latency every entry may be a batch."""
         offsets = self.checkpoint(pipeline) / "offsets"
         begun = os.listdir(offsets) if offsets.is_dir() else ()
         numbers = [int(name) for name in begun if name.isdecimal()]
+        logs = self.entry_logs(pipeline)
+        numbers += [newest_entry(log) for log in logs.glob("*/") if had_position(log)]
         last = max([*numbers, *(position + 1 for position in positions)], default=-1)
         if last >= 0:
             write_small(self._first(pipeline), _FIRST, self.first_batch(pipeline) + last + 1)

@@ -151,7 +151,7 @@ def test_whoever_asks_for_the_lag_is_in_nobodys_way(spec: ReadSpec, tmp_path: Pa
 
     def look() -> None:
         while not ended.is_set():
-            lags.append(feed.lag().units)
+            lags.append(feed.intake.lag().units)
 
     looking = threading.Thread(target=look)
     looking.start()
@@ -165,7 +165,7 @@ def test_whoever_asks_for_the_lag_is_in_nobodys_way(spec: ReadSpec, tmp_path: Pa
     assert lags
     paths = [file.path for file in FileLog(Path(str(spec.entry_log))).entries(after=-1, upto=149)]
     assert len(paths) == len(set(paths)) == 150
-    assert feed.lag().units == 0
+    assert feed.intake.lag().units == 0
 
 
 def test_a_source_hears_of_what_is_published_at_least_once(

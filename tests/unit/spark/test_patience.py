@@ -88,7 +88,7 @@ def _markers(spec: ReadSpec) -> list[int]:
 
 def _patient(spec: ReadSpec, tmp_path: Path) -> Feed:
     feed = Feed(spec, tmp_path / "checkpoint")
-    feed._patience = Patience("s", Attempts("always", None, first_pause=0.0))
+    feed.intake._patience = Patience("s", Attempts("always", None, first_pause=0.0))
     return feed
 
 
@@ -101,12 +101,12 @@ def test_a_feed_waits_for_its_source(
     Away.asks = asked
     for _ in range(50):
         feed.keep_ahead()
-    assert str(feed.problem) == "the broker is away (source_unavailable)"
+    assert str(feed.intake.problem) == "the broker is away (source_unavailable)"
     assert _markers(spec) == []
     assert len(caplog.records) == 1, "it is said once"
     Away.asks = "nothing"
     feed.keep_ahead()
-    assert not feed.problem
+    assert not feed.intake.problem
     assert _markers(spec) == [0]
     _insert(spec)
     feed.keep_ahead()
@@ -149,11 +149,11 @@ def test_a_source_that_cannot_be_told_is_told_later(
 
 def test_who_looks_at_the_lag_asks_no_source(spec: ReadSpec, tmp_path: Path) -> None:
     feed = _patient(spec, tmp_path)
-    assert feed.lag().payloads is None, "nobody knows yet"
+    assert feed.intake.lag().payloads is None, "nobody knows yet"
     _insert(spec)
     feed.take_all()
     Away.asks = "available"
-    assert feed.lag().payloads == 0
+    assert feed.intake.lag().payloads == 0
 
 
 def test_pauses_between_questions_grow() -> None:

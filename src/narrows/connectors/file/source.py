@@ -30,7 +30,8 @@ class FileSource(SourceConnector):
         """The entry up to which `_taken` has the paths of the log."""
 
     def available(self) -> Files:
-        return list_files(self._path, missing_ok=self._missing_ok)
+        """What was taken is left out: a stream is asked many times a second."""
+        return list_files(self._path, missing_ok=self._missing_ok, known=self._taken)
 
     def admit(self, log: EntryLog, available: Files) -> Entry | None:
         """The limits hold but for the first file, for a file larger than `max_bytes_per_trigger`

@@ -10,7 +10,7 @@ says so by `Receiver`, and runs while a pipeline does.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -129,6 +129,9 @@ class ReceivedSource(SourceConnector):
         if self._declared.reader is not None:
             Consumers(self._folder).advance(self._declared.reader, entry["upto"])
             retain(self._folder)
+
+    def folded(self, entries: Iterable[Entry]) -> Entry | None:
+        return {"upto": max(entry["upto"] for entry in entries), "ranges": []}
 
     def _taken(self, log: EntryLog, available: Sequence[Group]) -> int:
         """The number of the first payload that no entry has."""

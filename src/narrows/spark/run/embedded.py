@@ -23,6 +23,8 @@ from narrows.spark.run.java import no_spark
 from narrows.spark.sql.parsed import SUBSTITUTE
 from narrows.spark.streaming.failures import is_spark_gone
 
+_CORES = os.cpu_count() or 2
+
 _SETTINGS = {
     "spark.app.name": "narrows",
     # An index past the end or an overflow must not kill a stream: NULL instead of an error.
@@ -35,7 +37,7 @@ _SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
+    "spark.sql.shuffle.partitions": str(_CORES),
     "spark.sql.streaming.metricsEnabled": "false",
     # Between the JVM and its Python workers, rows of some hundred kilobytes each must not cost
     # more than they have to: no TCP, large buffers, and batches that stay in the cache. Without a
@@ -69,16 +71,20 @@ _JAVA_OPTIONS = (
 )
 
 
-def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> SparkSession:
-    """Starts Spark in this process; what it has to say goes to the log file."""
+def embedded_session(
+    master: str | None, conf: Mapping[str, str], log: Path, lasting: int = 0
+) -> SparkSession:
+    """Starts Spark in this process; what it has to say goes to the log file. Unless a master is
+    given, there is a core for each of the machine's, and for each of so many tasks that last."""
     _silence_query_errors()
     _silence_bridge()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master or "local[*]")
+    builder = SparkSession.builder.master(master or _local(lasting))
     # Spark makes a folder for tables that nobody creates; not in the user's own.
     warehouse = {"spark.sql.warehouse.dir": str((log.parent / "warehouse").absolute())}
-    for key, value in {**_SETTINGS, **warehouse, **conf}.items():
+    parallelism = {} if master else {"spark.default.parallelism": str(_CORES)}
+    for key, value in {**_SETTINGS, **parallelism, **warehouse, **conf}.items():
         builder = builder.config(key, value)
     with as_file(files("narrows.spark.run").joinpath("log4j2.properties")) as settings:
         options = [
@@ -95,6 +101,12 @@ def embedded_session(master: str | None, conf: Mapping[str, str], log: Path) -> 
             if "JAVA_GATEWAY_EXITED" not in str(error):
                 raise
             raise no_spark(log) from error
+
+
+def _local(lasting: int) -> str:
+    """Tasks that last wait for most of their time: they take no core from the others, which must
+    not be more at a time than the machine has cores."""
+    return f"local[{_CORES + lasting}]" if lasting else "local[*]"
 
 
 def _silence_query_errors() -> None:

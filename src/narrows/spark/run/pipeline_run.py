@@ -21,8 +21,10 @@ from narrows.explain.plan import Plan
 from narrows.spark.run.late_rows import LateRows
 from narrows.spark.shared.group_member import MemberQuery
 from narrows.spark.shared.reads import SharedReads
+from narrows.spark.streaming.continuous import ContinuousQuery
 from narrows.spark.streaming.failures import Attempts, Verdict, reason_of
-from narrows.spark.streaming.feed import FedQuery, Feed
+from narrows.spark.streaming.feed import FedQuery
+from narrows.spark.streaming.intake import Intake
 from narrows.spark.streaming.running import Failed, Phase, Running
 from narrows.spark.streaming.supervisor import Step
 from narrows.spark.write.sink import RowsWritten
@@ -87,7 +89,7 @@ class PipelineRun:
     @property
     def problem(self) -> str | None:
         """What it has to wait for, though it runs: a source that cannot be asked at the moment."""
-        found = [feed.problem for feed in self._feeds] if self._status == RUNNING else []
+        found = [intake.problem for intake in self._intakes] if self._status == RUNNING else []
         if self.reads is not None and self._status == RUNNING:
             found += self.reads.problems
         return next((problem for problem in found if problem is not None), None)
@@ -117,13 +119,13 @@ class PipelineRun:
 
     def lag(self) -> Mapping[str, Mapping[str, Any]]:
         """How far it is behind each source that it is fed with, as far as that can be told."""
-        lags = {feed.source: feed.lag()._asdict() for feed in self._feeds}
+        lags = {intake.source: intake.lag()._asdict() for intake in self._intakes}
         return {s: {k: v for k, v in lag.items() if v is not None} for s, lag in lags.items()}
 
     @property
-    def _feeds(self) -> Sequence[Feed]:
+    def _intakes(self) -> Sequence[Intake]:
         query = self._query
-        return query.feeds if isinstance(query, FedQuery) else ()
+        return query.intakes if isinstance(query, FedQuery | ContinuousQuery) else ()
 
     def shared(self) -> Mapping[str, Mapping[str, Any]]:
         """What is to be said of each shared stream that it reads."""
@@ -135,15 +137,17 @@ class PipelineRun:
         return self._late.look(self.query)
 
     def end_soon(self) -> None:
-        """The micro-batch that runs is its last, as far as it shares one with others."""
+        """What is being read is the last, where no query of Spark's is in the way."""
         with self._lock:
-            if self._status == RUNNING and isinstance(self.query, MemberQuery):
+            if self._status == RUNNING and isinstance(self.query, ContinuousQuery | MemberQuery):
                 self._stopping = True
                 self.query.leave_soon()
 
     def finish(self, deadline: float) -> None:
         """Waits for the end of the micro-batch that runs, or until then."""
-        if self._status == RUNNING and isinstance(self.query, FedQuery | MemberQuery):
+        if self._status == RUNNING and isinstance(
+            self.query, FedQuery | ContinuousQuery | MemberQuery
+        ):
             self.query.finish(deadline)
 
     def stop(self) -> None:

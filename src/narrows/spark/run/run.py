@@ -18,7 +18,7 @@ from narrows.connectors.letters import PublishedLetters
 from narrows.errors import Code, fail
 from narrows.files.small import damaged, disk_errors
 from narrows.logical.walk import sources_of
-from narrows.physical.execution import ExecutionMode, execution_of
+from narrows.physical.execution import ExecutionMode
 from narrows.planner.catalog import Catalog
 from narrows.spark.compile.context import Context
 from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
@@ -141,7 +141,7 @@ def _planned(context: Context, catalog: Catalog, name: str, pace: Pace) -> Pipel
     context.state.claim(declared.name, plan.physical)
     closes = pace.closes and bool(windows_of(plan.physical))
     pace = replace(pace, closes=closes)
-    return PipelineQuery(context, declared.name, declared.sinks, plan, pace)
+    return PipelineQuery(context, declared.name, declared.sinks, plan, pace, tasks=declared.tasks)
 
 
 def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart) -> PipelineRun:
@@ -151,7 +151,9 @@ def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart)
     phases: list[Phase]
     if any(source.shared for source in sources):
         reads, phases = shared_phases(streams, pipeline)
-    elif execution_of(pipeline.plan.physical).mode is ExecutionMode.COPY:
+    elif pipeline.mode is ExecutionMode.CONTINUOUS:
+        phases = [lambda previous: pipeline.start_continuously()]
+    elif pipeline.mode is ExecutionMode.COPY:
         phases = [lambda previous: pipeline.start_copying(), *pipeline.closing_phases()]
     else:
         stream = pipeline.compile()

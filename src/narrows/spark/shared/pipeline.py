@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from narrows.files.names import file_name
 from narrows.logical.nodes import DecodedSource
 from narrows.logical.walk import topological
-from narrows.physical.execution import ExecutionMode, execution_of, rows_of
+from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.shared.group_member import Member, member_source, written
@@ -39,7 +39,7 @@ def shared_phases(
         return read.stream.read_by(read.consumer, spec)
 
     pipeline = replace(pipeline, place_shared=place)
-    if execution_of(pipeline.plan.physical).mode is ExecutionMode.GROUPED:
+    if pipeline.mode is ExecutionMode.GROUPED:
         (read,) = reads.values()
         joins = SharedReads(pipeline.name, [read], _member(pipeline, read))
         return joins, [lambda previous: joins.join_group()]

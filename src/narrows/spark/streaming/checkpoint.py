@@ -42,19 +42,20 @@ class MarkerPosition(NamedTuple):
     """The time of change of the newest marker that Spark has taken."""
 
 
-def marker_position(checkpoint: Path, folder: Path) -> MarkerPosition:
-    """How far the query of a checkpoint has come with the markers of a folder."""
+def marker_position(checkpoint: Path, folder: Path, first: int = 0) -> MarkerPosition:
+    """How far the query of a checkpoint has come with the markers of a folder, the first of which
+    named this entry."""
     source = _source_of(checkpoint, folder)
     if source is None:
-        return MarkerPosition()
+        return MarkerPosition(first - 1, first - 1)
     count, entry, newest_ms = _newest_taken(source)
-    if count != entry:
-        raise _has_drifted(source, f"entry {entry} was taken where entry {count} should be")
+    if first + count != entry:
+        raise _has_drifted(source, f"entry {entry} was taken where entry {first + count} should be")
     batch = last_commit(checkpoint)
     committed = EMPTY if batch is None else _offset(checkpoint, batch, source)
-    if committed > entry:
+    if committed > count:
         raise _is_damaged(source / str(committed), "it is missing")
-    return MarkerPosition(committed, entry, newest_ms)
+    return MarkerPosition(first + committed, entry, newest_ms)
 
 
 def check_checkpoint(checkpoint: Path) -> None:
@@ -96,17 +97,18 @@ def relocate(checkpoint: Path, folder: Path, parts: int = 4) -> None:
 
 
 def forget_taken(checkpoint: Path, folder: Path, committed: int) -> None:
-    """Has the checkpoint forget the markers of a folder that were published long ago."""
+    """Has the checkpoint forget the markers of a folder that were published long ago, up to the one
+    that was taken as this."""
     source = _source_of(checkpoint, folder)
     if source is not None:
         shorten(source, committed)
 
 
-def check_markers(checkpoint: Path, folder: Path, batch: int) -> None:
+def check_markers(checkpoint: Path, folder: Path, batch: int, first: int = 0) -> None:
     """Makes sure that a batch reads the entries that come next, all of them, and no others.
 
-    Spark counts the markers that it takes, and entries are counted in the same way. Should it ever
-    pass over one, rows would be lost in silence: so it stops.
+    Spark counts the markers that it takes, and entries are counted in the same way, from the first.
+    Should it ever pass over one, rows would be lost in silence: so it stops.
     """
     source = _source_of(checkpoint, folder)
     if source is None:
@@ -114,8 +116,9 @@ def check_markers(checkpoint: Path, folder: Path, batch: int) -> None:
     before = _offset(checkpoint, batch - 1, source) if batch else EMPTY
     for count in range(before + 1, _offset(checkpoint, batch, source) + 1):
         entry, _ = _taken(source, count)
-        if entry != count:
-            raise _has_drifted(source, f"batch {batch} reads entry {entry} in place of {count}")
+        if entry != first + count:
+            wanted = first + count
+            raise _has_drifted(source, f"batch {batch} reads entry {entry} in place of {wanted}")
 
 
 # --- Spark's files --------------------------------------------------------------------------------

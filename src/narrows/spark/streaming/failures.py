@@ -23,6 +23,7 @@ _TRANSIENT = (
     "ExecutorLostFailure",
     f"error[{Code.SOURCE_UNAVAILABLE}]",
     f"error[{Code.SINK_UNAVAILABLE}]",
+    f"error[{Code.NO_FREE_CORE}]",
 )
 """What a busy machine, a lost executor, or a Python worker that was killed (by the system, for want
 of memory) makes of tasks that have nothing wrong with them. How a worker's death is told depends on

@@ -18,8 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from narrows.connectors.base import Available, Lag, SourceConnector, find_connector
-from narrows.connectors.entry_log import EMPTY, EntryLog
+from narrows.connectors.base import Available
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.marker_source import markers_folder
 from narrows.spark.streaming.checkpoint import (
@@ -29,8 +28,9 @@ from narrows.spark.streaming.checkpoint import (
     marker_position,
     relocate,
 )
+from narrows.spark.streaming.intake import Intake
 from narrows.spark.streaming.markers import Markers
-from narrows.spark.streaming.patience import Patience
+from narrows.state.entry_position import first_entry
 from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
 
@@ -48,38 +48,23 @@ class Feed:
     """One source of one pipeline."""
 
     def __init__(self, spec: ReadSpec, checkpoint: Path) -> None:
-        assert spec.entry_log is not None
+        self.intake = Intake(spec)
         self._spec = spec
-        self._source: SourceConnector = find_connector(spec.connector).source(spec.declared)
         self._checkpoint = checkpoint
         self._folder = markers_folder(spec)
-        self._log = EntryLog(spec.entry_log)
+        self._first = first_entry(self._folder.parent)
         sweep_counts(spec.statistics)
         relocate(checkpoint, self._folder)
         position = self._position()
         self._markers = Markers(self._folder, position.committed, position.newest_ms)
         self._recover(position)
         self._forget_taken(position.committed)
-        self._told = EMPTY
-        """The entry up to which the source knows that all is published. A run before this one may
-        have ended before it could tell, so it is told again."""
-        self._patience = Patience(spec.source)
-        self._available: Available | None = None
-        """What the source had when it was last asked."""
-        self._asked = 0.0
         self._owed: int | None = None
         """An entry that was taken, and whose marker is still to be given."""
-        self._taking = threading.Lock()
-        """Whoever feeds the query takes; whoever looks at its progress asks what is left to take.
-        Neither source nor log can be asked while somebody takes."""
-
-    @property
-    def source(self) -> str:
-        return self._spec.source
 
     def take_all(self, *, ends: bool = False) -> None:
         """Gives markers to everything that is there; `ends` if that is all there will ever be."""
-        available = self._look()
+        available = self.intake.look()
         while self._admit(available):
             pass
         self._markers.set_end(is_last=ends)
@@ -88,55 +73,31 @@ class Feed:
         """Gives a marker to what is new, unless one waits behind the one that is being read."""
         committed = self.settle()
         if self._markers.last <= committed + 1:
-            self._patience.ask(lambda: self._admit(self._look()))
-        elif time.monotonic() - self._asked > _KNOWS_ITS_LAG_FOR:
-            self._patience.ask(self._look)
-
-    @property
-    def problem(self) -> str | None:
-        """Why its source cannot be asked, or nothing new comes, at the moment; else None."""
-        return self._patience.problem or self._source.problem
-
-    def start(self) -> None:
-        """A source that must listen does so from now on."""
-        self._source.start()
-
-    def stop(self) -> None:
-        self._source.stop()
+            self.intake.ask(lambda: self._admit(self.intake.look()))
+        elif self.intake.seconds_since_look > _KNOWS_ITS_LAG_FOR:
+            self.intake.ask(self.intake.look)
 
     def settle(self) -> int:
         """Forgets what is published, and tells the source; the entry up to which that is."""
         if self.is_gone:
-            raise self.gone()
+            raise self.intake.gone()
         committed = self._position().committed
         self._markers.forget(committed)
-        if committed > self._told:
-            with self._taking:
-                entry = self._log.entry(committed)
-                self._patience.tell(lambda: self._source.committed(entry))
-            self._told = committed
+        self.intake.tell(committed)
         if committed - self._forgotten >= _FORGETS_EVERY:
             self._forget_taken(committed)
         return committed
 
     def _forget_taken(self, committed: int) -> None:
-        forget_taken(self._checkpoint, self._folder, committed)
+        forget_taken(self._checkpoint, self._folder, committed - self._first)
         self._forgotten = committed
-
-    def lag(self) -> Lag:
-        """How far behind it was when the source was last asked, less what was taken since: whoever
-        looks at progress asks no source, which may be far away or have a million files."""
-        with self._taking:
-            if self._asked == 0.0:
-                return Lag()
-            return self._source.lag(self._log, self._available)
 
     def check(self, batch: int) -> None:
         """Stops a batch that would pass over entries, before it reads anything."""
-        check_markers(self._checkpoint, self._folder, batch)
+        check_markers(self._checkpoint, self._folder, batch, self._first)
 
     def _position(self) -> MarkerPosition:
-        return marker_position(self._checkpoint, self._folder)
+        return marker_position(self._checkpoint, self._folder, self._first)
 
     def _recover(self, position: MarkerPosition) -> None:
         """Sees to it that there is a marker for each entry that has not been read, and no other.
@@ -145,9 +106,9 @@ class Feed:
         missing. Anything else that does not fit is not what a crash leaves: somebody restored or
         removed a part of the state folder, and going on would lose rows or read them twice.
         """
-        last, given = self._log.last(), max(position.taken, self._markers.last)
+        last, given = self.intake.log.last(), max(position.taken, self._markers.last)
         if given > last:
-            raise self._log.is_behind(given)
+            raise self.intake.log.is_behind(given)
         unread = range(position.committed + 1, last + 1)
         missing = sorted(set(unread) - set(self._markers.waiting))
         if missing and missing != [last]:
@@ -162,20 +123,11 @@ class Feed:
     def is_gone(self) -> bool:
         return not self._folder.exists()
 
-    def gone(self) -> NarrowsError:
-        """What is wrong when the state folder is no longer there."""
-        return fail(
-            Code.UNREADABLE_FILE,
-            f"the state of `{self._spec.source}` in `{self._folder.parent}` is gone: somebody has"
-            " removed or moved the state folder while the pipeline ran",
-            hint="put it back, and start again: it goes on from there",
-        )
-
     def _is_incomplete(self, missing: Sequence[int], position: MarkerPosition) -> NarrowsError:
         return fail(
             Code.UNREADABLE_FILE,
             f"the state of `{self._spec.source}` in `{self._folder.parent}` is incomplete: entries"
-            f" up to {self._log.last()} were taken, the checkpoint has come to entry"
+            f" up to {self.intake.log.last()} were taken, the checkpoint has come to entry"
             f" {position.committed}, and nothing says whether entry {missing[0]} was read",
             hint="the checkpoint and the log of entries belong together: restore the whole state"
             " folder, or start the pipeline anew: `narrows reset <pipeline>`",
@@ -183,26 +135,18 @@ class Feed:
 
     def _admit(self, available: Available) -> bool:
         """Takes as much as one micro-batch may have; false when nothing is new."""
-        with self._taking:
-            if self._owed is None:
-                entry = self._source.admit(self._log, available)
-                if entry is None:
-                    return False
-                self._owed = self._log.append(entry)
-            self._give(self._owed)
-            self._owed = None
-            return True
-
-    def _look(self) -> Available:
-        available = self._source.available()
-        with self._taking:
-            self._available, self._asked = available, time.monotonic()
-        return available
+        if self._owed is None:
+            entry = self.intake.new(available)
+            if entry is None:
+                return False
+            self._owed = self.intake.take(entry)
+        self._give(self._owed)
+        self._owed = None
+        return True
 
     def _give(self, number: int) -> None:
         forget_entry(self._spec.statistics, number)  # it may be for other tasks than before
-        shares = self._source.split(self._log.entry(number), self._spec.partitions)
-        self._markers.give(number, max(1, len(shares)))
+        self._markers.give(number, self.intake.shares(self.intake.log.entry(number)))
 
 
 class FedQuery:
@@ -222,6 +166,7 @@ class FedQuery:
         Spark tells no more than that it did."""
         self._query = query
         self.feeds = feeds
+        self.intakes = [feed.intake for feed in feeds]
         self._bounded = bounded
         self._raised = raised
         # Who waits for the end of a bounded run must not wait for the next look.
@@ -267,7 +212,7 @@ class FedQuery:
     def _feed(self) -> None:
         try:
             for feed in () if self._bounded else self.feeds:
-                feed.start()
+                feed.intake.start()
             while self._query.isActive and not self._stopped.is_set():
                 for feed in self.feeds:
                     feed.settle() if self._bounded else feed.keep_ahead()
@@ -276,13 +221,13 @@ class FedQuery:
                 feed.settle()
         except BaseException as error:
             if not self._stopped.is_set():
-                gone = (feed.gone() for feed in self.feeds if feed.is_gone)
+                gone = (feed.intake.gone() for feed in self.feeds if feed.is_gone)
                 self._failure = next(gone, error)
                 with contextlib.suppress(Exception):  # the first reason is the one to tell
                     self._query.stop()
         finally:
             for feed in () if self._bounded else self.feeds:
-                feed.stop()
+                feed.intake.stop()
 
     def _await_end(self, seconds: float) -> None:
         """Waits so long, but not when the query has ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,14 +18,17 @@ from narrows.files.names import file_name
 from narrows.logical.nodes import DataSink, DecodedSource
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.execution import rows_of
+from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.read.reader import read_spec
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
+from narrows.spark.streaming.continuous import ContinuousQuery, EntryLoop
 from narrows.spark.streaming.feed import FedQuery, Feed
+from narrows.spark.streaming.handover import begin_position, end_position
+from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.streaming.running import Phase, Running
 from narrows.spark.windows.clock import say_end
@@ -35,6 +38,7 @@ from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.copy import copy_stream
 from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
+from narrows.state.entry_position import first_entry
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
@@ -66,6 +70,8 @@ class PipelineQuery:
     place_shared: PlaceReads | None = None
     """Where what is read of shared streams is kept; None where the plan reads none."""
     written: RowsWritten = field(default_factory=RowsWritten)
+    tasks: int = 1
+    """How many it has, where they last."""
 
     @property
     def checkpoint(self) -> Path:
@@ -76,9 +82,16 @@ class PipelineQuery:
         """Where its rows go, and how they are encoded."""
         nodes = [n for n in topological(self.plan.physical) if isinstance(n, DataSink)]
         by_name = {node.sink.name: self._target(node) for node in nodes}
-        return WriteSpec(
-            tuple(by_name[name] for name in self.sinks), self.context.state.first_batch(self.name)
-        )
+        # The numbers of batches are those of entries, as long as there is one source; or Spark's,
+        # which begin anew where it comes after tasks that lasted.
+        before = 0 if self.mode is ExecutionMode.CONTINUOUS else self._first_entry
+        first = self.context.state.first_batch(self.name) + before
+        return WriteSpec(tuple(by_name[name] for name in self.sinks), first)
+
+    @property
+    def mode(self) -> ExecutionMode:
+        assert self.plan.execution is not None, "it has sinks"
+        return self.plan.execution.mode
 
     def counted_in(self) -> list[tuple[str, Path]]:
         """Its sources, and the folders where their readers leave what they count."""
@@ -104,8 +117,7 @@ class PipelineQuery:
         return stream
 
     def start(self, stream: Streamed) -> FedQuery:
-        check_checkpoint(self.checkpoint)
-        feeds = [Feed(read, self.checkpoint) for read in self._fed()]
+        feeds = [self._feed(read) for read in self._fed()]
         return self._start(stream, feeds, self.pace)
 
     def start_copying(self) -> FedQuery:
@@ -113,10 +125,23 @@ class PipelineQuery:
         plain = copied_from(self.plan)
         assert plain is not None, "the plan says so"
         read = self._place(plain.node, plain.spec)
-        check_checkpoint(self.checkpoint)
-        feeds = [Feed(read, self.checkpoint)]
+        feeds = [self._feed(read)]
         told = copy_stream(self.context.spark, read, self.write)
         return self._begin(self._publishing(told, feeds), feeds, self.pace)
+
+    def start_continuously(self) -> ContinuousQuery:
+        """The same without a streaming query: tasks that last read and write."""
+        plain = copied_from(self.plan)
+        assert plain is not None, "the plan says so"
+        read = replace(self._place(plain.node, plain.spec), partitions=self.tasks)
+        position = begin_position(read, self.checkpoint)
+        tasks = LastingTasks(self.context.spark, self.name, self.tasks, read, self.write)
+        try:
+            loop = EntryLoop(read, self.write, position, self.written, tasks)
+            return ContinuousQuery(self.name, loop, tasks, bounded=self.pace.once)
+        except BaseException:
+            tasks.stop()
+            raise
 
     def closing_phases(self) -> list[Phase]:
         """What a bounded run does at the end of its input; nothing when it has no windows."""
@@ -174,6 +199,17 @@ class PipelineQuery:
                 numbers[node.relation.id] = seen.setdefault(name, 0)
                 seen[name] += 1
         return numbers
+
+    def _feed(self, read: ReadSpec) -> Feed:
+        end_position(read, self.checkpoint)
+        check_checkpoint(self.checkpoint)
+        return Feed(read, self.checkpoint)
+
+    @property
+    def _first_entry(self) -> int:
+        """The entry that Spark's first batch reads, if it has read one before it had batches."""
+        logs = [read.entry_log for read in self._fed()]
+        return max((first_entry(log) for log in logs if log is not None), default=0)
 
     def _fed(self) -> list[ReadSpec]:
         """What it reads entry by entry."""

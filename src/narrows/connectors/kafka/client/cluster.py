@@ -131,8 +131,12 @@ class Cluster:
                 continue
             ids[name] = str(found.topic_id or "")
             places += [TopicPartition(name, partition.id) for partition in found.partitions]
-        first = self._offsets(places, _which().earliest(), seconds)
-        ends = self._offsets(places, _which().latest(), seconds)
+        # Both are asked before either has answered: who polls a topic waits for both.
+        asked = [
+            self._ask_offsets(places, which, seconds)
+            for which in (_which().earliest(), _which().latest())
+        ]
+        first, ends = map(self._answered_offsets, asked)
         # A partition may have gone in between.
         extents = {
             place: Extent(first[place], max(first[place], end))
@@ -147,21 +151,27 @@ class Cluster:
         from confluent_kafka import TopicPartition
 
         wanted = [TopicPartition(*place) for place in places]
-        found = self._offsets(wanted, _which().for_timestamp(time), _ANSWER_SECONDS)
+        asked = self._ask_offsets(wanted, _which().for_timestamp(time), _ANSWER_SECONDS)
+        found = self._answered_offsets(asked)
         return {place: offset for place, offset in found.items() if offset >= 0}
 
-    def _offsets(
+    def _ask_offsets(
         self, places: list[TopicPartition], which: Any, seconds: float
-    ) -> dict[Partition, int]:
+    ) -> Mapping[TopicPartition, Future[Any]]:
         from confluent_kafka import IsolationLevel
 
         if not places:
             return {}
-        answers = self._client.list_offsets(
+        answers: Mapping[TopicPartition, Future[Any]] = self._client.list_offsets(
             dict.fromkeys(places, which),
             isolation_level=IsolationLevel.READ_COMMITTED,
             request_timeout=seconds,
         )
+        return answers
+
+    def _answered_offsets(
+        self, answers: Mapping[TopicPartition, Future[Any]]
+    ) -> dict[Partition, int]:
         found = {}
         for place, future in answers.items():
             partition = Partition(place.topic, place.partition)

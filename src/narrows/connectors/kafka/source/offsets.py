@@ -178,7 +178,7 @@ def _entry(
     lost: Mapping[Partition, tuple[int, int | None]],
     ids: Mapping[str, str],
     message_bytes: int,
-) -> Entry:
+) -> dict[str, object]:
     topics = sorted({place.topic for place in (*ranges, *lost)})
     entry: dict[str, object] = {
         "topics": {topic: ids.get(topic, "") for topic in topics},
@@ -202,6 +202,12 @@ def _offsets(entry: Entry, what: str = "offsets") -> Iterator[tuple[Partition, l
     for topic, partitions in sorted(entry.get(what, {}).items()):
         for number in sorted(partitions, key=int):
             yield Partition(topic, int(number)), partitions[number]
+
+
+def folded(taken: Taken) -> Entry:
+    """An entry that has come as far as all those have."""
+    ranges = {place: (end, end) for place, end in taken.positions.items()}
+    return _entry(ranges, {}, taken.ids, DEFAULT_MESSAGE_BYTES) | {"topics": dict(taken.ids)}
 
 
 # --- of an entry ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from narrows.connectors.base import (
     Lag,
@@ -108,14 +108,16 @@ class KafkaSource(SourceConnector):
         if self._cluster.commit(self._group, ends):
             self._told = number
 
+    def folded(self, entries: Iterable[Entry]) -> Entry | None:
+        return offsets.folded(Taken(entries))
+
     def _ends(self, entry: Entry) -> tuple[dict[Partition, int], int]:
         """How far everything has come with this entry and those before it that were not told, and
         the entry's number."""
         ends: dict[Partition, int] = {}
-        number = self._told
-        for found in () if self._log is None else self._log.entries(number):
+        told = () if self._log is None else self._log.numbered(self._told)
+        for number, found in told:
             ends |= offsets.ends(found)
-            number += 1
             if found == entry:
                 return ends, number
         # It was told before, or nobody has looked at the log yet.

@@ -1,0 +1,193 @@
+"""A pipeline of low latency: entry by entry, without micro-batches of Spark's.
+
+    what is new ─► an entry, journaled ─► tasks that last read and write it ─► published ─► position
+
+It is what a micro-batch does, with the same entries, tasks' functions, sinks and numbers; but the
+tasks are there already (`lasting.py`), and how far it has come is a number in a file instead of a
+checkpoint of Spark's. An entry is read when the one before it is published, and whatever has come
+meanwhile is the next: the more there is to do, the larger are entries.
+
+**Exactly once** as ever: an entry is in the log before it is read, and is published under its
+number. One that was cut short is read again, and replaces what it published.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from narrows.connectors.base import Available
+from narrows.connectors.entry_log import Entry
+from narrows.connectors.target import WriteSpec
+from narrows.spark.streaming.intake import Intake
+from narrows.spark.write.sink import RowsWritten
+from narrows.state.entry_position import EntryPosition
+from narrows.worker.count_files import forget_entry, sweep_counts
+from narrows.worker.lasting import message_of, receipts_of
+from narrows.worker.read_spec import ReadSpec
+from narrows.worker.write import publish, sweep
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.016
+"""Seconds between two looks for something new: short after something came, longer each time that
+there is nothing."""
+_LOOKING_SHARE = 2
+"""A pause is so many times as long as the look before it: who looks at a folder of a hundred
+thousand files must not do nothing else."""
+_SETTLES_EVERY = 1.0
+"""Seconds after which the position is on the disk, and the source knows of it."""
+_STOPS_WITHIN = 2.0
+"""Seconds that the entry has which is being read when the pipeline is stopped."""
+
+
+class Tasks(Protocol):
+    """Those that read and write; see `LastingTasks`."""
+
+    def __len__(self) -> int: ...
+
+    def do(self, messages: Sequence[bytes]) -> list[bytes]: ...
+
+    def check(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class EntryLoop:
+    """What is done with one entry after the other. One thread does it."""
+
+    def __init__(
+        self,
+        read: ReadSpec,
+        write: WriteSpec,
+        position: EntryPosition,
+        written: RowsWritten,
+        tasks: Tasks,
+    ) -> None:
+        self.intake = Intake(read)
+        self._read, self._write, self._written = read, write, written
+        self._position = position
+        self._tasks = tasks
+        published = position.read()
+        assert published is not None, "it has begun"
+        if published > self.intake.log.last():
+            raise self.intake.log.is_behind(published)
+        self._published = self._settled = published
+        sweep(write)
+        sweep_counts(read.statistics)
+
+    def step(self, look: Callable[[], Available]) -> bool:
+        """Has one entry read and published, if there is one: what was taken and not published - a
+        run was cut short, or a source was away -, or what is new."""
+        log, number = self.intake.log, self._published + 1
+        if number <= log.last():
+            forget_entry(self._read.statistics, number)  # it may be for other tasks than before
+        else:
+            entry = self.intake.new(look())
+            if entry is None:
+                return False
+            self.intake.take(entry)
+        self._do(number, log.entry(number))
+        return True
+
+    def _do(self, number: int, entry: Entry) -> None:
+        count = min(len(self._tasks), self.intake.shares(entry))
+        messages = [message_of(entry, number, task, count) for task in range(count)]
+        try:
+            receipts = [receipts_of(answer) for answer in self._tasks.do(messages)]
+            self._written.rows += publish(self._write, number, receipts)
+        except BaseException:
+            with contextlib.suppress(Exception):  # the first reason is the one to tell
+                sweep(self._write)
+            raise
+        self._position.move(number)
+        self._published = number
+
+    def settle(self) -> None:
+        """The position is on the disk; then the source may know, and forget what it has kept."""
+        if not self._position.is_there:
+            raise self.intake.gone()
+        if self._published > self._settled:
+            self._position.sync()
+            self._settled = self._published
+            self.intake.fold(self._settled)
+        if self._settled >= 0:
+            self.intake.tell(self._settled)
+
+
+class ContinuousQuery:
+    """Like a streaming query, to whoever looks; but it is a thread that has tasks do things."""
+
+    recentProgress = ()  # noqa: N815 (no query of Spark's)
+
+    def __init__(self, name: str, loop: EntryLoop, tasks: Tasks, *, bounded: bool) -> None:
+        self._loop = loop
+        self._tasks = tasks
+        self._bounded = bounded
+        self.intakes = [loop.intake]
+        self._failure: BaseException | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"entries of {name}", daemon=True)
+        self._thread.start()
+
+    # --- like a streaming query -------------------------------------------------------------------
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return self._thread.is_alive()
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    def leave_soon(self) -> None:
+        """The entry that is being read is its last."""
+        self._stopped.set()
+
+    def finish(self, deadline: float) -> None:
+        """Waits for the end of that, or until then."""
+        self.leave_soon()
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+
+    def stop(self) -> None:
+        """Ends it. An entry mostly takes milliseconds: it is given up only if it takes longer."""
+        self.finish(time.monotonic() + _STOPS_WITHIN)
+        self._tasks.stop()
+        self._thread.join()
+
+    # --- its thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        intake = self._loop.intake
+        try:
+            if not self._bounded:
+                intake.start()
+            self._loop.settle()  # a run before this one may have ended before it could tell
+            self._read_all() if self._bounded else self._go_on()
+            self._loop.settle()
+        except BaseException as error:
+            if not self._stopped.is_set():
+                self._failure = error
+        finally:
+            with contextlib.suppress(Exception):  # the first reason is the one to tell
+                intake.stop()
+            self._tasks.stop()
+
+    def _read_all(self) -> None:
+        available = self._loop.intake.look()
+        while not self._stopped.is_set() and self._loop.step(lambda: available):
+            pass
+
+    def _go_on(self) -> None:
+        intake, pause, settled = self._loop.intake, _SHORTEST_PAUSE, time.monotonic()
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            if intake.ask(lambda: self._loop.step(intake.look)):
+                pause = _SHORTEST_PAUSE
+            else:
+                self._tasks.check()
+                self._stopped.wait(max(pause, _LOOKING_SHARE * (time.monotonic() - began)))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            if time.monotonic() - settled > _SETTLES_EVERY:
+                self._loop.settle()
+                settled = time.monotonic()
