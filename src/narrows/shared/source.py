@@ -6,7 +6,6 @@ Ranges are segments, mapped into memory; of each only the pipeline's own leaves 
 
 from __future__ import annotations
 
-import heapq
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -69,19 +68,21 @@ class SharedLogSource(SourceConnector):
         return {"after": self._position(), "upto": available}
 
     def split(self, entry: Entry, tasks: int) -> list[Share]:
-        """Segments, shared out evenly by size."""
+        """Segments, shared out by size and in their order: what the tasks write one after the other
+        is in the order of the stream."""
         ranges = [
             SegmentRange(shared, segment)
             for shared in self._entries(entry)
             for segment in shared.segments
         ]
-        loads = [(0, place) for place in range(tasks)]
-        packed: list[list[SegmentRange]] = [[] for _ in loads]
-        for read in sorted(ranges, key=lambda read: -read.segment.size):
-            load, place = loads[0]
-            heapq.heapreplace(loads, (load + read.segment.size, place))
-            packed[place].append(read)
-        return [Share(part, [0] * len(part)) for part in packed if part]
+        total, done = sum(read.segment.size for read in ranges), 0
+        shares: dict[int, list[SegmentRange]] = {}
+        for read in ranges:
+            middle = done + read.segment.size // 2
+            task = min(tasks - 1, middle * tasks // max(1, total))
+            shares.setdefault(task, []).append(read)
+            done += read.segment.size
+        return [Share(part, [0] * len(part)) for part in shares.values()]
 
     def size(self, entry: Entry) -> int:
         return sum(shared.size for shared in self._entries(entry))

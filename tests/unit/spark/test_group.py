@@ -32,7 +32,7 @@ class FakeJob:
         self.begun.set()
         assert self.may_end.wait(PATIENCE)
         written = receipts_to_text(Receipts(3, []))
-        return [{"member": self.member, "written": written, "seconds": 0.1}]
+        return [{"member": self.member, "part": 0, "written": written, "seconds": 0.1}]
 
 
 class Bench:

@@ -34,7 +34,7 @@ _LEFT = ".left"
 _LEAVE_SECONDS = 0.3
 """How long a member that is stopped waits for the job that it is part of."""
 Batches = Iterator[pa.RecordBatch]
-_RESULT = "member STRING, written STRING, seconds DOUBLE"
+_RESULT = "member STRING, part INT, written STRING, seconds DOUBLE"
 
 
 class Copies(NamedTuple):
@@ -252,9 +252,9 @@ def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path, task: int) ->
     entry = json.loads(tasks.read_text("utf-8"))
     receipts = write_task(spec, rows, entry["after"] + 1, task)
     (tasks.with_suffix(_WRITTEN) / str(task)).touch()
-    columns = [[name], [receipts_to_text(receipts)], [time.perf_counter() - started]]
+    columns = [[name], [task], [receipts_to_text(receipts)], [time.perf_counter() - started]]
     arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
-    yield pa.RecordBatch.from_arrays(arrays, names=["member", "written", "seconds"])
+    yield pa.RecordBatch.from_arrays(arrays, names=["member", "part", "written", "seconds"])
 
 
-_RESULT_TYPES = (pa.string(), pa.string(), pa.float64())
+_RESULT_TYPES = (pa.string(), pa.int32(), pa.string(), pa.float64())

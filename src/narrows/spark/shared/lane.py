@@ -116,7 +116,7 @@ class Lane(threading.Thread):
             self.deadline = None
         receipts: dict[str, list[Receipts]] = {member.name: [] for member in due}
         seconds = dict.fromkeys(receipts, 0.0)
-        for row in results:
+        for row in sorted(results, key=lambda row: row["part"]):  # as the rows were in the stream
             receipts[row["member"]].append(receipts_from_text(row["written"]))
             seconds[row["member"]] += row["seconds"]
         with self.publishing:
