@@ -16,14 +16,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from narrows.expressions.nodes import Expr
-from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.physical.worker_predicate import leaf_test
-from narrows.sql.bind import Binder
-from narrows.sql.binding import Ids, Problems
-from narrows.sql.parse import parse_query
-from narrows.sql.scope import Relation, Scope
 from narrows.sql.types import read_schema
 from narrows.worker.evaluate import evaluate
+from support.bound import bound
 
 NAN, INFINITY = float("nan"), float("inf")
 COLUMNS: dict[str, tuple[pa.DataType, Sequence[object]]] = {
@@ -79,13 +75,7 @@ def _table() -> pa.RecordBatch:
 
 
 def _bound(text: str) -> Expr:
-    problems = Problems()
-    scope = Scope([Relation(0, "t", SCHEMA, is_source=True)])
-    binder = Binder(scope, FunctionRegistry(builtin_functions()), problems, Ids())
-    (tree,) = parse_query(f"SELECT {text}").tree.expressions
-    expr = binder.bind_in("WHERE", tree)
-    problems.raise_if_any()
-    return expr
+    return bound(text, SCHEMA, "WHERE")
 
 
 @cache

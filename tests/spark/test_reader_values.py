@@ -19,16 +19,12 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.demand import ALL
 from narrows.expressions.nodes import Expr
-from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.physical.worker_predicate import leaf_value, worker_value
 from narrows.projection.columns import DecodeProjection
 from narrows.spark.sql.types import our_type
-from narrows.sql.bind import Binder
-from narrows.sql.binding import Ids, Problems
-from narrows.sql.parse import parse_query
-from narrows.sql.scope import Relation, Scope
 from narrows.sql.types import read_schema
 from narrows.worker.evaluate import evaluate
+from support.bound import bound
 
 NAN, INFINITY = float("nan"), float("inf")
 COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[object]]] = {
@@ -98,16 +94,11 @@ def _table() -> pa.RecordBatch:
 
 
 def _bound(text: str) -> Expr | None:
-    problems = Problems()
-    scope = Scope([Relation(0, "t", SCHEMA, is_source=True)])
-    binder = Binder(scope, FunctionRegistry(builtin_functions()), problems, Ids())
-    (tree,) = parse_query(f"SELECT {text}").tree.expressions
+    """None where the types do not fit."""
     try:
-        expr = binder.bind_in("SELECT", tree)
-        problems.raise_if_any()
+        return bound(text, SCHEMA)
     except narrows.NarrowsError:
         return None
-    return expr
 
 
 def _computed(*, ansi: bool) -> dict[str, tuple[str, list[str]]]:

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,11 +14,11 @@ from mosquitto_broker import Mosquitto
 from narrows import Catalog
 from narrows.connectors.base import find_connector
 from narrows.connectors.mqtt.sink_client import drop_clients
-from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
+from narrows.connectors.target import WriteSpec
 from narrows.errors import Code, NarrowsError
-from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.write import publish, write_task
 from support.mosquitto import Subscriber, new_topic
+from support.sink_targets import letters, write_spec
 from support.waiting import await_that
 
 
@@ -30,36 +29,13 @@ def _a_broker_and_no_clients_left(mosquitto: Mosquitto) -> Iterator[None]:
 
 
 def spec_of(folder: Path, broker: str, topic: str, **options: object) -> WriteSpec:
-    given = {"connector": "mqtt", "broker": broker, "topic": topic, **options}
-    texts = [f"{name} = {_literal(value)}" for name, value in given.items()]
-    catalog = Catalog()
-    catalog.execute(f"CREATE SINK out WITH ({', '.join(texts)})")
-    sink = catalog.sink("out")
-    target = SinkTarget(
-        pipeline="p",
-        sink="out",
-        connector="mqtt",
-        format=sink.format,
-        options=(*sink.options.items(), ("timezone", "UTC")),
-        parts=(RowPart("o0", "id"), RowPart("o1", "t")),
-        place=str(folder / "ours"),
-        dead_letters=str(folder / "dead"),
-    )
-    return WriteSpec((target,))
-
-
-def _literal(value: object) -> str:
-    return str(value).lower() if isinstance(value, (bool, int)) else f"'{value}'"
+    return write_spec(folder, "mqtt", broker=broker, topic=topic, **options)
 
 
 def write(spec: WriteSpec, texts: list[str | None], batch: int = 0) -> None:
     ids = pa.array(range(len(texts)), pa.int64())
     rows = pa.RecordBatch.from_arrays([ids, pa.array(texts, pa.string())], names=["o0", "o1"])
     publish(spec, batch, [write_task(spec, iter([rows]), batch, 0)])
-
-
-def letters(folder: Path) -> list[dict[str, Any]]:
-    return list(read_dead_letters(folder / "dead"))
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])

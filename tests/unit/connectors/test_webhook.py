@@ -13,11 +13,11 @@ import pytest
 from narrows import Catalog
 from narrows.connectors.base import find_connector
 from narrows.connectors.http.sink_client import _seconds, close_clients
-from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
+from narrows.connectors.target import WriteSpec
 from narrows.errors import Code, NarrowsError
-from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.write import publish, write_task
 from support.certificates import Authority
+from support.sink_targets import letters, write_spec
 from support.webhook import TAKEN, Answer, Posted, Webhook
 
 
@@ -28,27 +28,7 @@ def _no_connections_are_left() -> Iterator[None]:
 
 
 def spec_of(folder: Path, url: str, **options: object) -> WriteSpec:
-    given = {"connector": "http", "url": url, **options}
-    texts = [f"{name} = {_literal(value)}" for name, value in given.items()]
-    catalog = Catalog()
-    catalog.execute(f"CREATE SINK out WITH ({', '.join(texts)})")
-    sink = catalog.sink("out")
-    target = SinkTarget(
-        pipeline="p",
-        sink="out",
-        connector="http",
-        format=sink.format,
-        options=(*sink.options.items(), ("timezone", "UTC")),
-        parts=(RowPart("o0", "id"), RowPart("o1", "t")),
-        place=str(folder / "ours"),
-        dead_letters=str(folder / "dead"),
-        life="life",
-    )
-    return WriteSpec((target,))
-
-
-def _literal(value: object) -> str:
-    return str(value) if isinstance(value, int) else f"'{value}'"
+    return write_spec(folder, "http", url=url, **options)
 
 
 def write(spec: WriteSpec, count: int, batch: int = 0, task: int = 0) -> None:
@@ -60,10 +40,6 @@ def write(spec: WriteSpec, count: int, batch: int = 0, task: int = 0) -> None:
 
 def row(number: int) -> dict[str, Any]:
     return {"id": number, "t": f"t{number}"}
-
-
-def letters(folder: Path) -> list[dict[str, Any]]:
-    return list(read_dead_letters(folder / "dead"))
 
 
 @pytest.mark.parametrize(
