@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -10,16 +11,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from narrows.connectors.entry_log import EntryLog
+from narrows.connectors.memory.topic import Topic
+from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
 from narrows.plugins.options import OptionValue
 from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
 from narrows.shared.log import SharedLog
 from narrows.shared.registry import ConsumerRegistry
 from narrows.shared.source import CONSUMER, ENTRIES_AT_ONCE, FOLDER
+from narrows.worker.write import publish, write_task
 from support.conformance.metadata import MetadataLaws
-from support.conformance.source_case import DECLARED, Limit, Reading, SourceCase
+from support.conformance.source_case import DECLARED, Limit, Reading, SourceCase, document, row
 from support.conformance.sources import LossLaws, PayloadLaws, SourceLaws
 from support.toy_package import install_toy
 
@@ -74,6 +79,51 @@ class CompressedCase(FileCase):
 
     def lines(self, path: str) -> bytes:
         return gzip.decompress(Path(path).read_bytes())
+
+
+class ReplayedCase(FileCase):
+    """A recording, for whoever does not wait: everything is there at once."""
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {**super().options, "replay": "n", "speed": 2}
+
+
+class TopicCase(SourceCase):
+    """What is put is a batch that a pipeline publishes to a topic in memory."""
+
+    connector = "memory"
+    format = "rows"
+    limit = Limit({"max_bytes_per_trigger": 1_500}, 2)
+    tight: Mapping[str, OptionValue] | None = {"max_bytes_per_trigger": 1}
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._batch = 0
+        parts = RowPart("o0", "n"), RowPart("o1", "s")
+        options = (("topic", "t"),)
+        target = SinkTarget(
+            "writer", "out", "memory", "json", options, parts, "", "", folder=str(self.kept)
+        )
+        self._spec = WriteSpec((target,))
+        self.topic = Topic(str(self.kept), "t")
+        self.topic.consumers.begin("somebody", 0)  # for whom everything is kept
+
+    @property
+    def options(self) -> Mapping[str, OptionValue]:
+        return {"topic": "t"}
+
+    def put(self, payloads: Sequence[bytes]) -> None:
+        rows = pa.RecordBatch.from_pylist([json.loads(payload) for payload in payloads])
+        written = write_task(self._spec, iter([rows.rename_columns(["o0", "o1"])]))
+        publish(self._spec, self._batch, [written])
+        self._batch += 1
+
+    def lose(self) -> int:
+        files = list(self.topic.rows.iterdir())
+        for file in files:
+            file.unlink()
+        return len(files)
 
 
 class SharedLogCase(SourceCase):
@@ -152,6 +202,36 @@ class TestCompressedFiles(SourceLaws, PayloadLaws, MetadataLaws, LossLaws):
     @pytest.fixture
     def case(self, tmp_path: Path) -> SourceCase:
         return CompressedCase(tmp_path)
+
+
+class TestReplayedFiles(SourceLaws, PayloadLaws, MetadataLaws, LossLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path) -> SourceCase:
+        return ReplayedCase(tmp_path)
+
+
+class TestTopic(SourceLaws, LossLaws):
+    @pytest.fixture
+    def case(self, tmp_path: Path) -> TopicCase:
+        return TopicCase(tmp_path)
+
+    def test_what_everybody_has_read_goes(self, case: TopicCase) -> None:
+        case.topic.consumers.forget("somebody")
+        one, other = Reading(case, "one"), Reading(case, "other")
+        rows = case.topic.rows
+        left = []
+        for number in range(4):
+            case.put([document(number)])
+            (entry,) = one.drain()
+            assert one.rows(entry) == [row(number)]
+            one.source.committed(entry)
+            left.append(len(list(rows.iterdir())))
+            other.source.start()
+        assert left == [0, 1, 2, 3]
+        (entry,) = other.drain()
+        assert other.rows(entry) == [row(number) for number in (1, 2, 3)]
+        other.source.committed(entry)
+        assert list(rows.iterdir()) == []
 
 
 class TestSharedLog(SourceLaws):

@@ -20,6 +20,18 @@ WITH (connector = 'file', path = 'data/ev', format = 'json', eventtime = 'ts');
 CREATE STREAM shared_4 (a BIGINT, b STRUCT<c: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>)
 WITH (connector = 'file', path = 'data/stream_4', format = 'json', shared = true);
 
+-- stream_4, but only rows in which something is new
+CREATE STREAM changes_4 (a BIGINT, b STRUCT<c: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>)
+WITH (connector = 'file', path = 'data/stream_4', format = 'json', on_change = 'b->items[0]->x', on_change_by = 'a');
+
+-- and of that the newest now and then
+CREATE STREAM samples_4 (a BIGINT, b STRUCT<c: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>)
+WITH (connector = 'file', path = 'data/stream_4', format = 'json', sample = 'latest every 1 second', on_change = 'a');
+
+-- a recording
+CREATE STREAM recorded (a BIGINT, k BIGINT, at TIMESTAMP)
+WITH (connector = 'file', path = 'data/recorded', format = 'json', replay = 'AT', speed = 10);
+
 CREATE STREAM maps (
   a BIGINT,
   labels MAP<STRING, STRING>,
@@ -54,6 +66,8 @@ WITH (connector = 'file', path = 'data/t2', format = 'json');
 
 CREATE SINK out_json WITH (connector = 'file', path = 'out/json', format = 'json');
 CREATE SINK out_csv WITH (connector = 'file', path = 'out/csv', format = 'csv');
+CREATE SINK hot_out WITH (connector = 'memory', topic = 'hot');
+CREATE STREAM hots (k BIGINT, b STRUCT<c: BIGINT, items: ARRAY<STRUCT<x: BIGINT, y: STRING>>>) WITH (connector = 'memory', topic = 'hots');
 CREATE SINK out_console WITH (connector = 'console');
 CREATE SINK out_sparse WITH (connector = 'file', path = 'out/sparse', format = 'json', omit_null_columns = true);
 CREATE SINK out_parquet WITH (connector = 'file', path = 'out/parquet', format = 'parquet');

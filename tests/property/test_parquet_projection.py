@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from narrows.arrow.types import arrow_type
 from narrows.demand import ALL, NOTHING, PRESENCE, Demand, Fields, Items, Keys
 from narrows.files.ranges import FileRange
+from narrows.formats.decoder import Decoded
 from narrows.formats.parquet.reader import demanded_leaves, read_row_groups
+from narrows.formats.rows.reader import RowsReader
 from narrows.projection.columns import Aspect, DecodeProjection, FlatColumn, Key
 from narrows.schema import Array, DataType, Field, Map, Struct
 from support.strategies import demands_on, documents, schemas
@@ -134,8 +137,31 @@ def test_rows_hold_what_is_demanded(
                 FileRange(str(path), start, end), projection, batch_rows=batch_rows
             )
         ]
-    assert sum(decoded.batch.num_rows for decoded in batches) == len(rows)
     assert all(decoded.batch.num_rows <= batch_rows for decoded in batches)
+    assert_holds(batches, projection, rows)
+
+
+@settings(max_examples=100)
+@given(cases(), st.integers(1, 4))
+def test_rows_of_a_topic_hold_what_is_demanded(
+    case: tuple[Struct, Struct, list[Any], Demand, Demand], at_once: int
+) -> None:
+    schema, in_file, rows, demand, tested = case
+    projection = DecodeProjection(schema, demand, tested=tested)
+    table = pa.Table.from_struct_array(pa.array(rows, arrow_type(in_file)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "f.arrow")
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table, max_chunksize=at_once)
+        read = FileRange(str(path), 0, path.stat().st_size)
+        parts = list(RowsReader().read(read, projection, None))
+    assert_holds([part.decoded for part in parts], projection, rows)
+
+
+def assert_holds(
+    batches: Sequence[Decoded], projection: DecodeProjection, rows: Sequence[Any]
+) -> None:
+    assert sum(decoded.batch.num_rows for decoded in batches) == len(rows)
     assert all(decoded.mistyped == 0 and not decoded.bad for decoded in batches)
     for place, column in enumerate(projection.columns):
         arrays = [decoded.batch.column(place) for decoded in batches]

@@ -46,9 +46,10 @@ def check_options(
     connector = connector or _connector(options, sink, owner)
     form = _format(options, connector, sink)
     declared = [*common, *(connector.options(sink=sink) or ())]
-    if form is None:
+    chosen = form is not None and (sink or connector.source_format is None)
+    if not chosen:
         declared.remove(next(spec for spec in declared if spec.name == FORMAT.name))
-    else:
+    if form is not None:
         brings_files = connector.delivers == "files"
         own = form.options(sink=sink) or ()
         declared += [spec for spec in own if brings_files or not spec.of_files]
@@ -61,7 +62,7 @@ def check_options(
         try:
             spec = _declaration(name, specs.values())
             if spec is None:
-                raise _unknown(name, option, specs, connector, form)
+                raise _unknown(name, option, specs, connector, form if chosen else None)
             values[name] = spec.check(option)
         except NarrowsError as error:
             problems.extend(error.problems)
@@ -142,6 +143,8 @@ def _format(options: Options, connector: ConnectorSpec, sink: bool) -> FormatSpe
     """The format of a sink or source; None where rows are taken as they are."""
     if sink and connector.takes_rows:
         return None
+    if not sink and connector.source_format is not None:
+        return FORMATS.find(connector.source_format)
     option = options.get(FORMAT.name)
     if option is None:
         return FORMATS.find(connector.default_sink_format if sink else DEFAULT_FORMAT)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from narrows.catalog.check_options import check_options
 from narrows.catalog.objects import Sink, Source
-from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
+from narrows.catalog.options import (
+    SINK_OPTIONS,
+    STREAM_OPTIONS,
+    TABLE_OPTIONS,
+)
 from narrows.errors import Code, did_you_mean, fail
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import Options
+from narrows.plugins.sampling import SAMPLE
 from narrows.plugins.start_at import START_AT
 from narrows.schema import BIGINT, TIMESTAMP, DataType, Struct, is_scalar
 from narrows.sql.scope import Name
@@ -36,6 +41,9 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
     for spec in checked.connector.source_options or ():
         if spec.names_columns and spec.name in values:
             values[spec.name] = _columns(spec.name, statement.options, statement.schema)
+        if spec.names_time and spec.name in values:
+            _refuse_for_tables(statement, spec.name)
+            values[spec.name] = _time(spec.name, statement.options, statement.schema)
     if "eventtime" in values:
         values["eventtime"] = _event_time(statement.options, source.row)
     for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
@@ -46,6 +54,16 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
                 statement.options[option].key_span,
                 "add `eventtime = '...'`, the column that says when a row happened",
             )
+    for spec in (*common, *(checked.connector.source_options or ())):
+        if spec.name in statement.options and spec.needs is not None and spec.needs not in values:
+            raise fail(
+                Code.INVALID_OPTION,
+                f"option `{spec.name}` means nothing without `{spec.needs}`",
+                statement.options[spec.name].key_span,
+                f"add `{spec.needs} = '...'`",
+            )
+    if SAMPLE.name in values:
+        _check_sample(statement.options, checked.connector)
     begins_anywhere = any(spec.name == START_AT for spec in checked.connector.source_options or ())
     if START_AT in values and values.get("shared") is not True and not begins_anywhere:
         raise fail(
@@ -55,6 +73,22 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
             "add `shared = true`; a regular stream begins with the first file",
         )
     return source
+
+
+def _check_sample(options: Options, connector: ConnectorSpec) -> None:
+    span = options[SAMPLE.name].key_span
+    if not connector.samples:
+        message = f"connector `{connector.name}` cannot tell which payload is the newest"
+        hint = "leave it out; a window, or `on_change`, also makes fewer rows of many"
+        raise fail(Code.INVALID_OPTION, message, span, hint)
+    limits = [name for name in options if name.startswith("max_") and name.endswith("_per_trigger")]
+    if limits:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"a sample is one payload of all that has come, which `{limits[0]}` would cut short",
+            options[limits[0]].key_span,
+            f"leave `{limits[0]}` out: no more than one payload is read",
+        )
 
 
 def declared_sink(statement: CreateSink) -> Sink:
@@ -92,14 +126,35 @@ def _columns(name: str, options: Options, schema: Struct) -> str:
     return ", ".join(found)
 
 
+def _refuse_for_tables(statement: CreateSource, option: str) -> None:
+    if statement.kind is ObjectKind.TABLE:
+        message = f"a table is read at once, so it has no option `{option}`"
+        span = statement.options[option].key_span
+        raise fail(Code.INVALID_OPTION, message, span, "make it a stream: `CREATE STREAM ...`")
+
+
 def _event_time(options: Options, schema: Struct) -> str:
     """The event-time column by its exact name."""
-    option = options["eventtime"]
+    name = _time("eventtime", options, schema)
+    if schema.fields[schema.ordinal(name)].type == TIMESTAMP and "eventtime_unit" in options:
+        raise fail(
+            Code.INVALID_OPTION,
+            f"the event-time column `{name}` is TIMESTAMP, which counts no units",
+            options["eventtime_unit"].key_span,
+            "`eventtime_unit` is for BIGINT columns",
+        )
+    return name
+
+
+def _time(name: str, options: Options, schema: Struct) -> str:
+    """The column that an option names by its exact name: one that says when a row happened."""
+    option = options[name]
+    what = "the event-time column" if name == "eventtime" else f"option `{name}`: the column"
     found = schema.find(str(option.value))
     if len(found) != 1:
         raise fail(
             Code.INVALID_OPTION,
-            f"the event-time column `{option.value}` is not in the schema",
+            f"{what} `{option.value}` is not in the schema",
             option.value_span,
             did_you_mean(str(option.value), schema.names),
         )
@@ -107,15 +162,8 @@ def _event_time(options: Options, schema: Struct) -> str:
     if column.type not in (TIMESTAMP, BIGINT):
         raise fail(
             Code.INVALID_OPTION,
-            f"the event-time column `{column.name}` is {column.type.sql()}",
+            f"{what} `{column.name}` is {column.type.sql()}",
             option.value_span,
             "it must be TIMESTAMP, or BIGINT for an epoch",
-        )
-    if column.type == TIMESTAMP and "eventtime_unit" in options:
-        raise fail(
-            Code.INVALID_OPTION,
-            f"the event-time column `{column.name}` is TIMESTAMP, which counts no units",
-            options["eventtime_unit"].key_span,
-            "`eventtime_unit` is for BIGINT columns",
         )
     return column.name

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from narrows.catalog.options import LATENCY, LOW, TASKS
+from narrows.catalog.options import LATENCY, LOW, STREAM_OPTIONS, TASKS
 from narrows.catalog.statistics import TableStatistics
-from narrows.plugins.options import DEFAULT_FORMAT, Options, OptionValue
+from narrows.plugins.options import DEFAULT_FORMAT, Options, OptionSpec, OptionValue
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import TIMESTAMP, Field, Struct, joined
 from narrows.secrets import without_passwords
@@ -96,6 +96,22 @@ class Source:
             return None
         dtype = self.row.fields[self.row.ordinal(self.eventtime)].type
         return None if dtype == TIMESTAMP else str(self.options.get("eventtime_unit", "ms"))
+
+    @property
+    def explained_options(self) -> dict[str, str]:
+        """Options that change what is read, as they were given."""
+        given = [spec.name for spec in self._option_specs if spec.explained]
+        return {name: str(self.options[name]) for name in given if name in self.options}
+
+    @property
+    def entry_form(self) -> tuple[str, ...]:
+        """The options that make its entries others than those of a stream without."""
+        special = [spec.name for spec in self._option_specs if spec.of_entries]
+        return tuple(name for name in special if name in self.options)
+
+    @property
+    def _option_specs(self) -> tuple[OptionSpec, ...]:
+        return (*STREAM_OPTIONS, *(CONNECTORS.find(self.connector).source_options or ()))
 
     @property
     def watermark(self) -> str:

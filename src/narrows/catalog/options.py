@@ -6,6 +6,7 @@ Every connector and every format declares some of sources and sinks besides (`pl
 from __future__ import annotations
 
 from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
+from narrows.plugins.sampling import SAMPLE
 
 FORMAT = OptionSpec("format", "how a payload is written", default=DEFAULT_FORMAT)
 CONNECTOR = OptionSpec("connector", "where payloads come from or go to", required=True)
@@ -37,6 +38,16 @@ EVENT_TIME_OPTIONS: tuple[OptionSpec, ...] = (
     OptionSpec("watermark", "how late a row may come", duration=True),
 )
 
+ON_CHANGE = OptionSpec(
+    "on_change",
+    "only rows in which one of these values is another than in the row before: `'a, b->c'`",
+)
+ON_CHANGE_BY = OptionSpec(
+    "on_change_by",
+    "the row before is the last one with the same values of these: `'vin'`",
+    needs="on_change",
+)
+
 STREAM_OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     OptionSpec("shared", "decode once for all running pipelines", type=bool, default=False),
@@ -46,6 +57,9 @@ STREAM_OPTIONS: tuple[OptionSpec, ...] = (
         choices=("latest", "earliest"),
     ),
     *EVENT_TIME_OPTIONS,
+    SAMPLE,
+    ON_CHANGE,
+    ON_CHANGE_BY,
 )
 
 SINK_OPTIONS: tuple[OptionSpec, ...] = (CONNECTOR, OptionSpec("format", FORMAT.doc))

@@ -251,6 +251,15 @@ class RangeReader(Protocol):
         """The rows of a range; `read` is one that the source's `split` made."""
 
 
+@runtime_checkable
+class SamplingReader(RangeReader, Protocol):
+    """A reader that can find the newest payload, and leave the others undecoded."""
+
+    def newest(self, ranges: Sequence[Any]) -> Iterator[Part]:
+        """The newest payload of ranges, which stand in the order in which their payloads came;
+        nothing where there is none. What is lost is raised as `parts` does."""
+
+
 # --- sinks ----------------------------------------------------------------------------------------
 
 

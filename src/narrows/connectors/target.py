@@ -34,6 +34,8 @@ class SinkTarget:
     """Where the sink keeps what it writes; a folder, for those that write files."""
     dead_letters: str
     """The folder for rows that cannot be written."""
+    folder: str = ""
+    """Where sources of its connector keep what they must not lose: see `SourceDeclaration`."""
     life: str = ""
     """Tells batches of this life of the pipeline from those of another; see `StateFolder.life`."""
     gathers: bool = False

@@ -62,16 +62,23 @@ def split(files: Sequence[FileEntry], target: int = TARGET) -> list[FileRange]:
     The parts of a file are of one size, so that there is no small rest that costs a task its
     start-up and does no work.
     """
-    ranges = []
-    for file in files:
-        parts = 1 if compression_of(file.path) else -(-file.size // target)
-        cuts = [file.size * part // parts for part in range(parts + 1)] if parts else []
-        ranges += [
-            FileRange(file.path, start, end, file.size)
-            for start, end in pairwise(cuts)
-            if start < end
-        ]
-    return ranges
+    return [
+        part
+        for file in files
+        for part in cut(FileRange(file.path, 0, file.size, file.size), target)
+    ]
+
+
+def cut(read: FileRange, target: int = TARGET) -> list[FileRange]:
+    """A range in parts of about the target size."""
+    size = read.end - read.start
+    parts = 1 if compression_of(read.path) else -(-size // target)
+    cuts = [read.start + size * part // parts for part in range(parts + 1)] if parts else []
+    return [
+        FileRange(read.path, start, end, read.listed_size)
+        for start, end in pairwise(cuts)
+        if start < end
+    ]
 
 
 def tasks_for(ranges: Sequence[FileRange], partitions: int) -> int:

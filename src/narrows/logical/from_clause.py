@@ -21,6 +21,7 @@ from narrows.logical.generators import (
     table_function,
 )
 from narrows.logical.nodes import DataSource, Filter, Join, JoinKind, Node, default_name
+from narrows.logical.on_change import rows_that_change
 from narrows.logical.pivot import plan_pivot
 from narrows.logical.relational_nodes import OneRow, SparkTable
 from narrows.logical.results import rename_columns, result_relation
@@ -131,10 +132,11 @@ class FromPlanner:
             self._ids.new(), shown, source.row, is_source=True, hidden=len(source.metadata)
         )
         read = DataSource(source=source, relation=relation)
+        rows = rows_that_change(read, self._queries.functions, self._ids)
         if alias is not None and alias.columns:
-            return self._derived(self._queries.renamed(read, relation.shown), node)
+            return self._derived(self._queries.renamed(rows, relation.shown), node)
         self._scope.add(relation, name.span)
-        return read
+        return rows
 
     def _elsewhere(self, table: ElsewhereTable, node: exp.Table, name: Name) -> Node:
         """A table that Spark reads. Its columns may be named by its whole name, too."""

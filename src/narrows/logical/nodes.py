@@ -147,6 +147,7 @@ class DecodedSource(Node):
         info |= metadata_info(self.source, self.decode_projection)
         if self.source.eventtime is not None:
             info["eventtime"] = self.source.eventtime
+        info |= self.source.explained_options
         copy = self.source.options.get("projection")
         if copy is not None:
             info["projection"] = str(copy)
@@ -334,6 +335,8 @@ class StatefulFunction(UnaryNode):
 
     calls: tuple[Call, ...]
     relation: Relation
+    option: str | None = field(default=None, compare=False)
+    """The option of the stream that says by which keys rows are remembered; None: OVER does."""
 
     @property
     def remembers_rows(self) -> bool:
@@ -450,6 +453,8 @@ class Aggregation(UnaryNode):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sort(UnaryNode):
     keys: tuple[SortKey, ...]
+    per_batch: bool = False
+    """Are the rows of each micro-batch sorted by themselves? Else a stream cannot be sorted."""
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -460,7 +465,8 @@ class Sort(UnaryNode):
         return replace(self, keys=tuple(key._replace(expr=expr) for key, expr in keys))
 
     def info(self) -> Info:
-        return {"keys": Listing([sort_key_text(key) for key in self.keys])}
+        keys = Listing([sort_key_text(key) for key in self.keys])
+        return {"keys": keys, "per": "batch"} if self.per_batch else {"keys": keys}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
-from narrows.errors import Code, fail
+from narrows.errors import Code, Span, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Expr, Literal, SortKey
-from narrows.logical.nodes import Limit, NamedExpr, Node
+from narrows.logical.nodes import Limit, NamedExpr, Node, Project, Sort
 from narrows.sql.bind import Binder
 from narrows.sql.bind_calls import sort_key
 from narrows.sql.binding import span_of
@@ -58,6 +59,20 @@ def is_word_all(node: exp.Expr, binder: Binder) -> bool:
 def _named_all(node: exp.Expr) -> exp.Expr:
     """The parser takes `all` for the word, wherever it sorts."""
     return exp.column(node.name) if isinstance(node, exp.Var) else node
+
+
+def sorted_per_batch(plan: Node, span: Span) -> Node:
+    """A query whose ORDER BY, which is its last, is about the rows of each micro-batch."""
+    match plan:
+        case Sort():
+            return replace(plan, per_batch=True)
+        case Project(child=Sort() as sort):
+            return replace(plan, child=replace(sort, per_batch=True))
+        case Limit():
+            message = "LIMIT counts the rows of all micro-batches, and PER BATCH is about each"
+            raise fail(Code.NOT_SUPPORTED, message, span, "leave one of them out")
+    message = "PER BATCH says how rows are sorted, and there is no ORDER BY at the query's end"
+    raise fail(Code.SYNTAX_ERROR, message, span, "write `ORDER BY ... PER BATCH`")
 
 
 def plan_limit(plan: Node, tree: exp.Expr, binder: Binder) -> Node:

@@ -21,7 +21,7 @@ from narrows.functions.results import common
 from narrows.logical.build import SelectBuilder
 from narrows.logical.metadata import leave_out_metadata
 from narrows.logical.nodes import Distinct, NamedExpr, Node, Project, Sort, relation_of
-from narrows.logical.ordering import bind_order, plan_limit
+from narrows.logical.ordering import bind_order, plan_limit, sorted_per_batch
 from narrows.logical.recursion import is_recursive, plan_recursion
 from narrows.logical.relational_nodes import SetKind, SetOperation, Union, Values
 from narrows.logical.results import rename_columns, result_relation
@@ -47,7 +47,10 @@ class Built:
 def build(query: Query, find_table: TableFinder, functions: FunctionRegistry) -> Built:
     """The logical plan of a query. Raises all that is wrong with it, together."""
     planner = QueryPlanner(find_table, functions)
-    return Built(leave_out_metadata(planner.plan(query.tree)), planner.notices)
+    plan = planner.plan(query.tree)
+    if query.per_batch is not None:
+        plan = sorted_per_batch(plan, query.per_batch)
+    return Built(leave_out_metadata(plan), planner.notices)
 
 
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)

@@ -65,11 +65,12 @@ def is_stream(node: Node) -> bool:
 
 def _problems(node: Node, plan: Node) -> Iterator[Problem | None]:
     match node:
-        case Sort(child=child, keys=keys) if is_stream(child):
+        case Sort(child=child, keys=keys, per_batch=False) if is_stream(child):
             yield _refused(
                 "a stream has no end, so it cannot be sorted",
                 keys[0].expr.span,
-                "leave ORDER BY out, or run it as a query over what is there now",
+                "leave ORDER BY out, sort each micro-batch by itself (`ORDER BY ... PER BATCH`), or"
+                " run it as a query over what is there now",
             )
         case Limit(child=child, offset=offset) if is_stream(child):
             if offset or _folds(child):

@@ -14,9 +14,14 @@ _SHOWN = 3
 
 def unpartitioned(plan: Node) -> Iterator[Notice]:
     nodes = topological(plan)
-    calls = [call for node in nodes if isinstance(node, StatefulFunction) for call in node.calls]
-    whole = [expression_text(call) for call in calls if not call.partition_by]
+    whole = []
     for node in nodes:
+        if isinstance(node, StatefulFunction):
+            texts = [expression_text(call) for call in node.calls if not call.partition_by]
+            if node.option is None:
+                whole += texts
+            elif texts:
+                yield _notice(texts, f"declare the stream with `{node.option} = '...'`")
         if not isinstance(node, Window) or not node.kind.cut_by_rows or node.cut_apart_by:
             continue
         if node.kind.keys_cut:

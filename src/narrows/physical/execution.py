@@ -3,7 +3,8 @@
 copy         its readers write: what is computed they can compute, so no row need cross the JVM
 continuous   the same without micro-batches, in tasks that run as long as the pipeline
 grouped      together with others on its shared stream, in one job for each entry of the log
-tables       a streaming query gives the rows of closed windows; what is above is a small table
+tables       a streaming query gives the rows of closed windows, or those that are to be sorted;
+             what is above is made of a small table, batch by batch
 stream       a streaming query
 """
 
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from narrows.expressions.nodes import Expr
-from narrows.logical.nodes import Aggregation, DataSink, DecodedSource, Node, Tail, Window
+from narrows.logical.nodes import Aggregation, DataSink, DecodedSource, Node, Sort, Tail, Window
+from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -61,6 +63,8 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     window = kept_window(rows)
     if window is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
+    if batch_of_rows(rows) is not None:
+        return Execution(ExecutionMode.TABLES, "each micro-batch is sorted by itself")
     return Execution(ExecutionMode.STREAM, _why_a_query(sources, shared, keeping))
 
 
@@ -93,6 +97,18 @@ def kept_window(plan: Node) -> Window | None:
             for below in topological(node):
                 if isinstance(below, Window):
                     return below
+    return None
+
+
+def batch_of_rows(plan: Node) -> Node | None:
+    """The node whose rows are a table of their own in each micro-batch, of which all that stands
+    above it is made: a window that keeps its rows, or what is sorted batch by batch."""
+    window = kept_window(plan)
+    if window is not None:
+        return window
+    for node in topological(plan):
+        if isinstance(node, Sort) and node.per_batch and is_stream(node):
+            return node.child
     return None
 
 

@@ -52,9 +52,12 @@ class PhysicalDataSource(Node):
     source: Source
 
     def info(self) -> Info:
-        path = self.source.options.get("path")
         info = {"source": self.source.name, "connector": self.source.connector}
-        return {**info, "path": str(path)} if path is not None else info
+        return info | {
+            name: str(self.source.options[name])
+            for name in ("path", "topic")
+            if name in self.source.options
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,6 +19,8 @@ from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, join
 from narrows.explain.plan import Plan
 from narrows.expressions.function import Function
 from narrows.files.names import check_name
+from narrows.logical.on_change import check_on_change
+from narrows.planner.handed_on import mismatch, writers_of
 from narrows.planner.query import plan_query
 from narrows.planner.rules import OFF_BY_DEFAULT, settings
 from narrows.sql.parse import parse, parse_each
@@ -94,7 +96,7 @@ class Catalog(ObjectStore):
             self._planned.clear()
         match statement:
             case CreateSource():
-                self._declare(statement, self._sources, declared_source)
+                self._declare(statement, self._sources, self._source)
             case CreateView():
                 self._declare(statement, self._views, self._view)
             case CreateSink():
@@ -204,8 +206,22 @@ class Catalog(ObjectStore):
                 hint=f"drop it first: `DROP PIPELINE {pipeline.name}`",
             ) from None
 
+    def _source(self, statement: CreateSource) -> Source:
+        source = declared_source(statement)
+        check_on_change(source, statement.options, self.functions)
+        for pipeline in writers_of(self, source):
+            wrong = mismatch(source, plan_query(pipeline.query, self).bound.outputs)
+            if wrong is not None:
+                message = f"`{source.name}` cannot read what pipeline `{pipeline.name}` writes"
+                span = statement.name_span
+                raise fail(Code.WRONG_TYPE, f"{message}: {wrong[0]}", span, wrong[1])
+        return source
+
     def _view(self, statement: CreateView) -> View:
         view = View(name=statement.name, query=statement.query, columns=statement.columns)
+        if view.query.per_batch is not None:
+            message = "PER BATCH is for what a pipeline writes, and a view is read by queries"
+            raise fail(Code.NOT_SUPPORTED, message, view.query.per_batch, "leave it out")
         if view.name.casefold() in self._read_by(view.query):
             message = f"view `{view.name}` would read itself"
             raise fail(Code.NOT_SUPPORTED, message, statement.name_span)

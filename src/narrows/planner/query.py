@@ -21,6 +21,7 @@ from narrows.optimizer.runner import run_rules
 from narrows.physical.low_latency import why_not_low_latency
 from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
+from narrows.planner.handed_on import mismatch, streams_of
 from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct, is_nested
@@ -98,6 +99,7 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
     for name in pipeline.sinks:
         _refuse_what_it_cannot_write(built.plan, pipeline, catalog.sink(name))
         _refuse_reading_its_output(built.plan, pipeline, catalog.sink(name))
+        _refuse_what_streams_cannot_read(built.plan, pipeline, catalog, catalog.sink(name))
     sinks = [DataSink(child=built.plan, sink=catalog.sink(name)) for name in pipeline.sinks]
     return sinks[0] if len(sinks) == 1 else Tail(sinks=tuple(sinks))
 
@@ -150,6 +152,19 @@ def _refuse_reading_its_output(plan: Node, pipeline: Pipeline, sink: Sink) -> No
                     f"let `{sink.name}` write to where `{source.name}` does not look",
                 )
             )
+
+
+def _refuse_what_streams_cannot_read(
+    plan: Node, pipeline: Pipeline, catalog: ObjectStore, sink: Sink
+) -> None:
+    for stream in streams_of(catalog, sink):
+        wrong = mismatch(stream, plan.outputs)
+        if wrong is not None:
+            message = f"stream `{stream.name}` cannot read what sink `{sink.name}` is given"
+            problem = Problem(
+                Code.WRONG_TYPE, f"{message}: {wrong[0]}", pipeline.query.span, wrong[1]
+            )
+            raise NarrowsError(problem)
 
 
 def _refuse_duplicate_names(plan: Node, pipeline: Pipeline) -> None:

@@ -132,19 +132,29 @@ class ConnectorSpec(Declaration):
     reads_back: Callable[[OptionMap, OptionMap], tuple[str, str] | None] = lambda source, sink: None
     """Would a source with such options read what a sink with those writes? Then what it reads, and
     what the sink writes to."""
+    samples: bool = False
+    """Can its readers find the newest payload of many, and decode no other? Then streams of it have
+    the option `sample`."""
     identity: tuple[str, ...] = ()
     """The options of a source that say what it reads. With another value it is another source."""
     guarantee: Guarantee | Callable[[OptionMap], Guarantee] = "at least once"
     """What its sinks promise of every row, whatever is killed; it may depend on their options."""
-    publishes_files: bool = False
+    publishes_files: bool | Callable[[OptionMap], bool] = False
     """Do its sinks publish files that are named after pipeline and batch (`files/output_names.py`)?
-    Then what a pipeline writes can be watched."""
+    Then what a pipeline writes can be watched. It may depend on their options."""
     check_outputs: Callable[[Struct, OptionMap], str | None] = lambda outputs, options: None
     """Why a sink with such options cannot take such columns; None if it can."""
     takes_rows: bool = False
     """Do its sinks take rows? Then nothing is encoded, and there is no format to choose."""
     default_sink_format: str = DEFAULT_FORMAT
+    source_format: str | None = None
+    """The format of what its sources read, where there is none to choose."""
 
     def promises(self, options: OptionMap) -> Guarantee:
         """The guarantee of a sink with such options."""
         return self.guarantee if isinstance(self.guarantee, str) else self.guarantee(options)
+
+    def can_be_watched(self, options: OptionMap) -> bool:
+        """Does a sink with such options publish files that can be watched?"""
+        publishes = self.publishes_files
+        return publishes if isinstance(publishes, bool) else publishes(options)

@@ -24,6 +24,13 @@ class Option:
     key_span: Span | None = None
     value_span: Span | None = None
 
+    def inside(self, part: Span | None) -> Span | None:
+        """Where a part of the value stands; the whole value, where it is not written as it is."""
+        span, quotes = self.value_span, 2
+        if part is None or span is None or span.end - span.start != len(str(self.value)) + quotes:
+            return span
+        return Span(span.start + 1 + part.start, span.start + 1 + part.end)
+
 
 Options = Mapping[str, Option]
 
@@ -51,6 +58,15 @@ class OptionSpec:
     names_columns: bool = False
     """Does a source's option name columns of its payloads, `a, b.c`? Then there must be such, with
     values that are not nested."""
+    explained: bool = False
+    """Does it change which rows of a source are read, and when? Then EXPLAIN shows it."""
+    of_entries: bool = False
+    """Are entries of a stream others with it? Then a checkpoint that was made without does not
+    fit."""
+    names_time: bool = False
+    """Does a stream's option name the column that says when a row happened?"""
+    needs: str | None = None
+    """Another option, without which this one means nothing."""
     columns_in: ColumnsIn | None = None
     """Which columns of the row a sink's option names; see `row_text.py`."""
     refuses: Callable[[str, OptionValue], str | None] = lambda option, value: None
@@ -95,21 +111,13 @@ class OptionSpec:
             columns_in(str(option.value))
         except RowTextError as error:
             message = f"option `{self.name}`: {error}"
-            span = _inside(option, error.start, error.end)
+            span = option.inside(Span(error.start, error.end))
             raise fail(Code.INVALID_OPTION, message, span) from error
 
     def _invalid(self, option: Option, rule: str, hint: str | None = None) -> NarrowsError:
         given = MASK if self.is_secret else option.value
         message = f"option `{self.name}` {rule}, not `{given}`"
         return fail(Code.INVALID_OPTION, message, option.value_span, hint)
-
-
-def _inside(option: Option, start: int, end: int) -> Span | None:
-    """Where a part of a value stands; the whole value, where it is not written as it is."""
-    span, quotes = option.value_span, 2
-    if span is None or span.end - span.start != len(str(option.value)) + quotes:
-        return span
-    return Span(span.start + 1 + start, span.start + 1 + end)
 
 
 _TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false"}

@@ -120,6 +120,7 @@ FORMATS = PluginRegistry(
         "csv": "narrows.formats.csv:FORMAT",
         "text": "narrows.formats.text:FORMAT",
         "parquet": "narrows.formats.parquet:FORMAT",
+        "rows": "narrows.formats.rows:FORMAT",  # how topics in memory are read
     },
 )
 

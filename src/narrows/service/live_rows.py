@@ -67,7 +67,7 @@ class LiveRows:
 
 def _can_be_watched(sink: Sink) -> bool:
     lines = sink.takes_rows or isinstance(find_format(sink.format).framing, Lines)
-    return lines and find_connector(sink.connector).publishes_files
+    return lines and find_connector(sink.connector).can_be_watched(sink.options)
 
 
 def _rows_in(path: Path) -> Iterator[Any]:

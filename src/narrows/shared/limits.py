@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import OptionValue
+from narrows.plugins.sampling import SAMPLE
 
 BATCH_BYTES = 256 << 20
 BATCH_UNITS = 250_000
@@ -21,8 +22,11 @@ _BYTES = "max_bytes_per_trigger"
 def with_limit(
     connector: ConnectorSpec, given: Mapping[str, OptionValue]
 ) -> dict[str, OptionValue]:
-    """The options of a stream; with a limit, if it declares none that its connector has."""
+    """The options of a stream; with a limit, if it declares none that its connector has. A sample
+    is one payload, however much there is."""
     options = dict(given)
+    if SAMPLE.name in options:
+        return options
     declared = [spec.name for spec in connector.source_options or () if spec.type is int]
     limits = [
         name for name in declared if name.startswith("max_") and name.endswith("_per_trigger")

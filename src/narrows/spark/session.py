@@ -21,6 +21,7 @@ from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import Node
+from narrows.logical.on_change import check_on_change
 from narrows.logical.walk import sources_of, transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner.catalog import Answer, Catalog
@@ -40,7 +41,7 @@ from narrows.spark.run.given_rows import query_given_rows
 from narrows.spark.run.pipeline_run import RUNNING
 from narrows.spark.run.projections import Projections
 from narrows.spark.run.query_counts import QueryCounts
-from narrows.spark.run.run import Run, read_rows
+from narrows.spark.run.run import Run, rows_of
 from narrows.spark.run.session_tables import SessionTables
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
@@ -290,7 +291,7 @@ class Session:
         used. With one, `payload` is the column that holds payloads, and `schema` what is in them.
         A streaming data frame makes a stream, any other a table. Options are those that all sources
         have: `format` and its own, `on_error`, `eventtime`, `eventtime_unit`, `watermark`; of a
-        stream also `shared` and `start_at`.
+        stream also `shared`, `start_at`, `on_change` and `on_change_by`.
         """
         if schema is None:
             self._register_rows(name, frame, options)
@@ -304,6 +305,7 @@ class Session:
             options={key: Option(value) for key, value in options.items()},
         )
         source = declared_source(statement, CONNECTORS.find("dataframe"))
+        check_on_change(source, statement.options, self.catalog.functions)
         self.catalog.add_source(source)
         self._frames[name.casefold()] = payloads
 
@@ -395,7 +397,7 @@ class Session:
 
     def rows(self, sink: str) -> list[dict[str, Any]]:
         """The rows that pipelines have written to a console or memory sink."""
-        return read_rows(self.state.rows(self.catalog.sink(sink).name))
+        return rows_of(self.catalog.sink(sink), self.state)
 
     @property
     def runs(self) -> Sequence[Run]:

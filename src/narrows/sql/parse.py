@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.sql.dialect import tokenize
+from narrows.sql.query_parser import read_query
 from narrows.sql.statement_parser import KINDS, StatementParser
 from narrows.sql.statements import Query, Statement
 
@@ -73,6 +75,22 @@ def parse_query(text: str) -> Query:
         return parser.query()
     except NarrowsError as error:
         raise error.located(text) from None
+
+
+def parse_expressions(text: str) -> list[exp.Expr]:
+    """What a text has between its commas: `a, b->c`."""
+    tokens = tokenize(text)
+    if not tokens:
+        raise fail(Code.SYNTAX_ERROR, "it names no value")
+    first = tokens[0]
+    select = Token(TokenType.SELECT, "SELECT", first.line, first.col, first.start, first.start)
+    is_one = all(token.token_type is not TokenType.SEMICOLON for token in tokens)
+    tree = read_query([select, *tokens], text).tree if is_one else None
+    beside = [] if tree is None else [key for key, value in tree.args.items() if value]
+    if not isinstance(tree, exp.Select) or beside != ["expressions"]:
+        message = "it takes values with commas between them, and nothing else"
+        raise fail(Code.SYNTAX_ERROR, message, Span(first.start, tokens[-1].end + 1))
+    return tree.expressions
 
 
 def _split(tokens: list[Token]) -> Iterator[list[Token]]:

@@ -15,12 +15,17 @@ COMMANDS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH
 """Words that begin a statement of ours."""
 _CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LATERAL")
 QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
+_PER_BATCH = (("PER",), ("BATCH",))
+"""What a pipeline's ORDER BY ends with, behind all that sqlglot knows."""
 _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
 """Messages that tell a user nothing: what was unexpected, and where, says more."""
 
 
 def read_query(tokens: list[Token], source: str) -> Query:
-    span = Span(tokens[0].start, tokens[-1].end + 1)
+    span, per_batch = Span(tokens[0].start, tokens[-1].end + 1), None
+    if len(tokens) > len(_PER_BATCH) and all(map(_is_word, tokens[-2:], _PER_BATCH)):
+        per_batch = Span(tokens[-2].start, tokens[-1].end + 1)
+        tokens = tokens[:-2]
     tokens = _tables_spelled_out(tokens)
     check_query(tokens)
     with deep_recursion():
@@ -32,7 +37,7 @@ def read_query(tokens: list[Token], source: str) -> Query:
             raise fail(Code.SYNTAX_ERROR, "a hint or comment cannot be read", span) from None
     if tree is None:
         raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
-    return Query(tree, source, span)
+    return Query(tree, source, span, per_batch)
 
 
 def _tables_spelled_out(tokens: list[Token]) -> list[Token]:

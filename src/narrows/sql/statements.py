@@ -30,6 +30,8 @@ class Query:
     tree: exp.Expr = field(compare=False)
     text: str
     span: Span
+    per_batch: Span | None = None
+    """Where it says that rows are sorted within each micro-batch: `ORDER BY ... PER BATCH`."""
 
     @property
     def sql(self) -> str:

@@ -15,7 +15,7 @@ tables/<table>.json               what ANALYZE TABLE counted
 projections/<projection>/         copies of a table; beside it, a file that says what they are of
 rows/<sink>/                      rows of console and memory sinks
 shared/<stream>/                  registry, log and segments of a shared stream
-received/<connector>/             what was received and could not be had again
+received/<connector>/             what was received and could not be had again; topics in memory
 
 A name stands there as a file name (`files/names.py`): whatever it is, nothing leaves the folder.
 """

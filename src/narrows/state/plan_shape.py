@@ -37,6 +37,7 @@ def shape_of(plan: Node) -> Shape:
                 source.identity,
                 "shared" if source.shared else "alone",
                 "entries" if source.is_fed else "by Spark",
+                *source.entry_form,
             ]
             text = f"{source.name} ({source.format}, {source.identity})"
             sources.append({"what": what, "text": text})

@@ -19,8 +19,9 @@ from narrows.connectors.base import (
     RangeReader,
     Segmented,
     Share,
-    find_connector,
 )
+from narrows.connectors.opening import open_reader as open_connector_reader
+from narrows.connectors.opening import open_source
 from narrows.formats.base import find_format
 from narrows.formats.decoder import ContainerReader, Decoded, RecordDecoder
 from narrows.formats.fragments import encode_fragments
@@ -44,7 +45,7 @@ def read_entry(
     spec: ReadSpec, entry: object, number: int, task: int, tasks: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows that one of so many tasks reads of an entry."""
-    source = find_connector(spec.connector).source(spec.declared)
+    source = open_source(spec.connector, spec.declared)
     for share in source.split(entry, tasks)[task : task + 1]:
         yield from read_share(spec, share, number, task=task)
 
@@ -134,7 +135,7 @@ def open_reader(spec: ReadSpec) -> RangeReader:
         encodes=bool(spec.fragments),
         takes_null_payloads=spec.takes_null_payloads,
     )
-    reader = find_connector(spec.connector).reader(spec.declared, decoding)
+    reader = open_connector_reader(spec.connector, spec.declared, decoding)
     return MetadataReader(reader, spec.projection) if metadata else reader
 
 

@@ -75,6 +75,7 @@ class SinkCase(ABC):
             parts=(RowPart("o0", "id"), RowPart("o1", "t")),
             place=connector.place(sink.options, str(self.folder / "ours")),
             dead_letters=str(self.folder / "dead"),
+            folder=str(self.folder / "kept"),
         )
         carried: WriteSpec = pickle.loads(pickle.dumps(WriteSpec((target,))))
         return carried

@@ -15,6 +15,7 @@ import pyarrow as pa
 from narrows import Catalog
 from narrows.connectors.base import Available, SourceConnector, find_connector
 from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.opening import open_source
 from narrows.demand import ALL, Demand, fields
 from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
@@ -81,7 +82,9 @@ class SourceCase(ABC):
 
     def declared(self, more: Mapping[str, OptionValue]) -> Mapping[str, OptionValue]:
         """All options, with defaults: as a statement would have them."""
-        given = {"connector": self.connector, "format": self.format, **self.options, **more}
+        given = {"connector": self.connector, **self.options, **more}
+        if find_connector(self.connector).source_format is None:
+            given["format"] = self.format
         texts = [f"{name} = {_literal(value)}" for name, value in given.items()]
         catalog = Catalog()
         catalog.execute(f"CREATE STREAM s ({COLUMNS}) WITH ({', '.join(texts)})")
@@ -128,9 +131,7 @@ class Reading:
 
     def restart(self) -> None:
         """What was in memory is gone."""
-        self.source: SourceConnector = find_connector(self.spec.connector).source(
-            self.spec.declared
-        )
+        self.source: SourceConnector = open_source(self.spec.connector, self.spec.declared)
         self.log = EntryLog(self.folder / "log")
 
     # --- taking -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from narrows.demand import ALL, NOTHING, fields
 from narrows.worker.dead_letters import BadPayloadError
 from narrows.worker.read import read_entry
 from support.conformance.source_case import Reading, SourceCase, document, row
+from support.waiting import await_that
 
 
 def _rows(count: int, first: int = 0) -> list[dict[str, object]]:
@@ -198,6 +199,20 @@ class SourceLaws:
         (entry,) = reading.drain()
         assert list(read_entry(reading.spec, entry, 0, 7, 8)) == []
 
+    def test_of_a_sample_only_the_newest_payload_is_decoded(self, case: SourceCase) -> None:
+        if not find_connector(case.connector).samples:
+            return
+        reading = Reading(case, more={"sample": "latest every 1 ms"})
+        for first in (0, 10):
+            _put(case, 3, first)
+            _put(case, 4, first + 3, together=True)
+            await_that(lambda: reading.admit() is not None, "a sample is taken")
+            reading.restart()
+        assert reading.all_rows() == reading.all_rows() == [row(6), row(16)]
+        assert reading.counts.payloads == 2
+        whole = reading.source.whole(reading.source.available())
+        assert reading.rows(whole, 2) == [row(16)]
+
     def test_what_is_read_is_counted(self, case: SourceCase) -> None:
         reading = Reading(case)
         _put(case, 5)
@@ -257,6 +272,17 @@ class PayloadLaws:
             reading.drain()
             reading.all_rows()
         assert len(one.letters) == 4
+
+    def test_a_sample_that_is_bad_is_a_letter(self, case: SourceCase) -> None:
+        if not find_connector(case.connector).samples:
+            return
+        reading = Reading(case, more={"sample": "latest every 1 ms"})
+        case.put([self.BAD, document(20)])
+        case.put([document(21), self.BAD])
+        reading.admit()
+        assert reading.all_rows() == reading.all_rows() == []
+        assert [letter["payload"].encode() for letter in reading.letters] == [self.BAD]
+        assert (reading.counts.payloads, reading.counts.bad) == (1, 1)
 
     def test_bad_payloads_can_be_dropped_or_end_it(self, case: SourceCase) -> None:
         reading = self._mixed(case)

@@ -44,7 +44,7 @@ def refused(format: str) -> str:
 def test_a_format_is_found_and_suggested_by_the_name_of_its_entry_point(bring: Bring) -> None:
     source = f"{FORMAT}FORMAT = Format(name='morse', {DECODED})"
     bring("third_1", source, formats={"morse": "third_1:FORMAT"})
-    assert FORMATS.names() == ["json", "csv", "text", "parquet", "morse"]
+    assert FORMATS.names() == ["json", "csv", "text", "parquet", "rows", "morse"]
     assert find_format("morse") is FORMATS.find("morse")
     assert "did you mean `morse`?" in refused("mosre")
     assert "source formats are json, csv, text, parquet, morse" in refused("xyz")
@@ -66,6 +66,7 @@ CONNECTOR = ConnectorSpec(name="pigeon", source_options=(), delivers="messages")
         "kafka",
         "mqtt",
         "http",
+        "memory",
         "pigeon",
     ]
 
@@ -118,7 +119,7 @@ def test_two_packages_with_the_same_format(bring: Bring) -> None:
 
 def test_nobody_takes_the_place_of_what_comes_with_narrows(bring: Bring) -> None:
     bring("third_6", "1 / 0", formats={"json": "third_6:FORMAT"})
-    assert FORMATS.names() == ["json", "csv", "text", "parquet"]
+    assert FORMATS.names() == ["json", "csv", "text", "parquet", "rows"]
     assert find_format("json").kernel is not None
 
 

@@ -14,12 +14,16 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.target import SinkTarget
-from narrows.plugins.options import OptionSpec
+from narrows.plugins.options import OptionSpec, OptionValue
 from narrows.plugins.row_text import columns_of_list
 from narrows.schema import STRING, Struct
 
 
 def _source(declared: SourceDeclaration) -> SourceConnector:
+    if "replay" in declared.options:
+        from narrows.connectors.file.paced import PacedFileSource
+
+        return PacedFileSource(declared)
     from narrows.connectors.file.source import FileSource
 
     return FileSource(declared)
@@ -57,6 +61,11 @@ def _check_outputs(outputs: Struct, options: Mapping[str, object]) -> str | None
     return None
 
 
+def _is_no_speed(option: str, value: OptionValue) -> str | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return None if is_number and float(str(value)) > 0 else "takes a number above 0"
+
+
 CONNECTOR = Connector(
     name="file",
     source_options=(
@@ -69,6 +78,22 @@ CONNECTOR = Connector(
         ),
         OptionSpec("max_files_per_trigger", "files that one micro-batch takes", type=int),
         OptionSpec("max_bytes_per_trigger", "bytes that one micro-batch takes", type=int),
+        OptionSpec(
+            "replay",
+            "the column that says when a row happened: rows of a stream come as fast as they did",
+            explained=True,
+            of_entries=True,
+            names_time=True,
+        ),
+        OptionSpec(
+            "speed",
+            "how many times as fast a recording is replayed; if not given, as fast as it was",
+            type=None,
+            explained=True,
+            needs="replay",
+            refuses=_is_no_speed,
+            hint="for example 10, or 0.5 for half as fast",
+        ),
     ),
     sink_options=(
         OptionSpec("path", "folder to write into", required=True, is_path=True),
@@ -86,6 +111,7 @@ CONNECTOR = Connector(
     guarantee="exactly once",
     publishes_files=True,
     reads_back=_reads_back,
+    samples=True,
     source=_source,
     reader=_reader,
     sink=_sink,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
 from narrows.files.listing import FileEntry, list_files
-from narrows.files.ranges import TARGET, expanded, pack, split, tasks_for
+from narrows.files.ranges import TARGET, FileRange, cut, expanded, pack, tasks_for
 from narrows.formats.base import find_format
 
 Files = Sequence[FileEntry]
@@ -42,10 +42,7 @@ class FileSource(SourceConnector):
             if file.path in chosen:
                 continue
             size += file.size
-            if chosen and (
-                (self._max_files is not None and len(chosen) >= self._max_files)
-                or (self._max_bytes is not None and size > self._max_bytes)
-            ):
+            if chosen and self._is_full(len(chosen), size):
                 break
             chosen[file.path] = file
         return _entry(chosen.values()) if chosen else None
@@ -54,13 +51,13 @@ class FileSource(SourceConnector):
         return _entry(available)
 
     def split(self, entry: Entry, tasks: int) -> list[Share]:
-        ranges = split([FileEntry(*file) for file in entry], self._range_bytes)
+        ranges = [part for whole in self._ranges(entry) for part in cut(whole, self._range_bytes)]
         place = {read: number for number, read in enumerate(ranges)}
         packed = pack(ranges, tasks_for(ranges, tasks))
         return [Share(part, [place[read] for read in part]) for part in packed]
 
     def size(self, entry: Entry) -> int:
-        return sum(expanded(path, size) for path, size, _ in entry)
+        return sum(expanded(read.path, read.end - read.start) for read in self._ranges(entry))
 
     def version(self, available: Files) -> str:
         text = "\n".join(sorted(repr(file) for file in available))
@@ -69,6 +66,17 @@ class FileSource(SourceConnector):
     def lag(self, log: EntryLog, available: Files) -> Lag:
         new = list(self._new(log, available))
         return Lag(bytes=sum(file.size for file in new), units=len(new))
+
+    def _is_full(self, files: int, size: int) -> bool:
+        """Is there no room for another in an entry that has so many files, if it has so many bytes
+        then?"""
+        return (self._max_files is not None and files >= self._max_files) or (
+            self._max_bytes is not None and size > self._max_bytes
+        )
+
+    def _ranges(self, entry: Entry) -> list[FileRange]:
+        """What an entry has of each file."""
+        return [FileRange(path, 0, size, size) for path, size, _ in entry]
 
     def _new(self, log: EntryLog, available: Files) -> Iterable[FileEntry]:
         last = log.last()

@@ -66,6 +66,7 @@ CONNECTOR = Connector(
     source_options=SOURCE_OPTIONS,
     sink_options=SINK_OPTIONS,
     metadata={"_received_at": TIMESTAMP, "_headers": Array(_HEADER)},
+    samples=True,
     source=_source,
     reader=_reader,
     sink=make_sink,

@@ -51,6 +51,7 @@ CONNECTOR = Connector(
         "_headers": Array(_HEADER),
     },
     identity=("topic",),  # brokers come and go
+    samples=True,
     source=_source,
     reader=_reader,
     sink=make_sink,

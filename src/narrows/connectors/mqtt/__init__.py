@@ -64,6 +64,7 @@ CONNECTOR = Connector(
         "_properties": Array(_PROPERTY),
     },
     identity=("topic",),  # brokers come and go
+    samples=True,
     source=_source,
     reader=_reader,
     sink=make_sink,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,6 +46,9 @@ class ReceivedReader:
             raise _lost(read, read.start, "its file was removed", damaged=False) from None
         except DamagedSegmentError as error:
             raise _lost(read, error.first, str(error), damaged=True) from error
+
+    def newest(self, ranges: Sequence[ReceivedRange]) -> Iterator[Part]:
+        return self.parts(replace(ranges[-1], start=ranges[-1].end - 1))
 
     def _part(self, block: pa.RecordBatch, first: int) -> Part:
         payloads = block.column(PAYLOAD)

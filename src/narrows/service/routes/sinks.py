@@ -57,14 +57,14 @@ def sink_rows(
     limit: int = Query(default=100, ge=1, le=10_000),
 ) -> list[dict[str, Any]]:
     """The last rows of a console or memory sink."""
-    from narrows.spark.run.run import read_rows
+    from narrows.spark.run.run import rows_of
 
     sink = named(service, ObjectKind.SINK, name)
     assert isinstance(sink, Sink)
     if not sink.takes_rows:
         message = f"sink `{sink.name}` writes elsewhere: a `{sink.connector}` keeps no rows here"
         raise fail(Code.NOT_SUPPORTED, message)
-    return read_rows(service.state.rows(sink.name))[-limit:]
+    return rows_of(sink, service.state)[-limit:]
 
 
 @router.delete("/{name}", status_code=204)

@@ -1,8 +1,9 @@
-"""Aggregations over windows that keep their rows.
+"""Plans of which a part is made anew of each micro-batch: aggregations over windows that keep their
+rows, and rows that are sorted batch by batch.
 
 A window gives all its rows in the micro-batch in which it closes, and never again. So what stands
 above it need not be kept between batches: every batch is a small table, and any aggregate that
-Spark has will do, DISTINCT included.
+Spark has will do, DISTINCT included. So will ORDER BY.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Aggregation, Distinct, Node
 from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.execution import kept_window
+from narrows.physical.execution import batch_of_rows, kept_window
 from narrows.spark.compile.plan import OpenSource, compile_node, compile_plan
 from narrows.spark.windows.event_time import RunTime
 
@@ -28,24 +29,34 @@ class Streamed:
     """What Spark runs as a stream and, where that is not all, what becomes of each micro-batch."""
 
     frame: DataFrame
+    output_mode: str
     finish: Callable[[DataFrame], DataFrame] | None = None
 
 
 def streamed(
     plan: Node, spark: SparkSession, stream: OpenSource, table: OpenSource, time: RunTime
 ) -> Streamed:
-    """A plan in two parts, where there is a window that keeps its rows."""
+    """A plan in two parts, where one of them is made of each micro-batch."""
     _refuse_endless_distinct(plan)
-    window = kept_window(plan)
-    if window is None:
-        return Streamed(compile_plan(plan, spark, stream, time))
-    _refuse_distinct_above(plan)
-    kept = compile_node(plan, window, spark, stream, time)
+    batch = batch_of_rows(plan)
+    if batch is None:
+        return Streamed(compile_plan(plan, spark, stream, time), _output_mode(plan))
+    keeps_window = kept_window(plan) is not None
+    if keeps_window:
+        _refuse_distinct_above(plan)
+    kept = compile_node(plan, batch, spark, stream, time)
 
-    def finish(closed: DataFrame) -> DataFrame:
-        return compile_plan(plan, spark, table, given={window: kept.with_rows(closed)})
+    def finish(rows: DataFrame) -> DataFrame:
+        return compile_plan(plan, spark, table, given={batch: kept.with_rows(rows)})
 
-    return Streamed(kept.data, finish)
+    return Streamed(kept.data, "append" if keeps_window else _output_mode(batch), finish)
+
+
+def _output_mode(plan: Node) -> str:
+    """An aggregate of a stream without window never ends, so what changed is written after every
+    batch."""
+    endless = any(node.folds and is_stream(node) for node in topological(plan))
+    return "update" if endless else "append"
 
 
 def _refuse_endless_distinct(plan: Node) -> None:

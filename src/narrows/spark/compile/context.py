@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.catalog.objects import Source
-from narrows.connectors.base import SourceConnector, SourceDeclaration, find_connector
+from narrows.connectors.base import SourceConnector, SourceDeclaration
+from narrows.connectors.opening import open_source
 from narrows.errors import Code, NarrowsError, fail
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import DecodedSource
@@ -124,4 +125,4 @@ def _is_streaming(source: Source) -> NarrowsError:
 def connected(source: Source) -> SourceConnector:
     """A declared source, ready to say what it has."""
     declared = SourceDeclaration(source.name, source.format, source.options, source.bounded)
-    return find_connector(source.connector).source(declared)
+    return open_source(source.connector, declared)

@@ -72,6 +72,7 @@ from narrows.spark.windows.windows import (
     aggregate_windows,
     cut_windows,
     hidden_below,
+    ordered_below,
     ordered_pairs,
     windows_above,
     with_time,
@@ -158,6 +159,7 @@ class Compiler:
         self._time = time
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
+        self._ordered = ordered_below(plan)
         self._around: list[Frame] = []
         self._done: dict[int, Frame] = {
             id(node): replace(frame, rows=SparkRows(views, frame.data))
@@ -216,6 +218,8 @@ class Compiler:
                 return self._generate(node)
             case Sort(child=child, keys=keys):
                 frame = self.frame(child)
+                if node.per_batch:  # one task writes them, for several would not keep the order
+                    frame = frame.with_rows(select(["/*+ REPARTITION(1) */ *"], frame.text))
                 # A constant does not sort, and Spark would take a number for a column's place.
                 by = [key for key in keys if not isinstance(key.expr, Literal)]
                 order = ", ".join(map(self.sql(frame).sort_key, by))
@@ -321,6 +325,8 @@ class Compiler:
         if node.lateral:
             rows = f"LATERAL {self._generator(left, node.right) or rows}"
         joined = select(["*"], left.text, f" {kind} JOIN {rows}{condition}")
+        if node not in self._ordered:  # each side may have gone by it below
+            return both.with_rows(joined)
         return ordered_pairs(both.with_rows(joined), left, right, node)
 
     def _generator(self, around: Frame, node: Node) -> str | None:

@@ -24,8 +24,9 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.connectors.base import SourceConnector, find_connector
+from narrows.connectors.base import SourceConnector
 from narrows.connectors.entry_log import Entry
+from narrows.connectors.opening import open_source
 from narrows.optimizer.estimates import type_width
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.sql.rows import SqlText, Views, select
@@ -65,7 +66,7 @@ class TableReads:
         return select(items, self._view(same))
 
     def _view(self, spec: ReadSpec) -> str:
-        source = find_connector(spec.connector).source(spec.declared)
+        source = open_source(spec.connector, spec.declared)
         available = source.available()
         key = (pickle.dumps(spec), source.version(available))
         if key not in self._views:
@@ -86,7 +87,7 @@ class TableReads:
 
 def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     """What the specification ships of what is there now."""
-    source = find_connector(spec.connector).source(spec.declared)
+    source = open_source(spec.connector, spec.declared)
     return _read(spark, spec, source, source.whole(source.available()))
 
 

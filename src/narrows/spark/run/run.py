@@ -14,6 +14,8 @@ from typing import Any
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
+from narrows.catalog.objects import Sink
+from narrows.connectors.base import find_connector
 from narrows.connectors.letters import PublishedLetters
 from narrows.errors import Code, fail
 from narrows.files.small import damaged, disk_errors
@@ -30,6 +32,7 @@ from narrows.spark.streaming.pipeline import Pace, PipelineQuery
 from narrows.spark.streaming.running import Phase
 from narrows.spark.streaming.supervisor import Supervisor
 from narrows.spark.windows.windows import windows_of
+from narrows.state.folder import StateFolder
 from narrows.worker.count_files import total_counts
 from narrows.worker.counts import ReadCounts
 
@@ -193,6 +196,18 @@ def _spark_errors(pipeline: PipelineQuery) -> Iterator[None]:
             hint="restore the state folder from a backup, or start the pipeline anew:"
             f" `narrows reset {shlex.quote(pipeline.name)}`",
         ) from error
+
+
+def rows_of(sink: Sink, state: StateFolder) -> list[dict[str, Any]]:
+    """The rows that are kept of a console or memory sink."""
+    if sink.takes_rows and not find_connector(sink.connector).can_be_watched(sink.options):
+        raise fail(
+            Code.NOT_SUPPORTED,
+            f"the rows of sink `{sink.name}` are for streams, and go when they are read",
+            hint="read them by a pipeline: `CREATE STREAM ... WITH (connector = 'memory', topic ="
+            " '...')`; a second sink may keep them: `INTO a, b`",
+        )
+    return read_rows(state.rows(sink.name))
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

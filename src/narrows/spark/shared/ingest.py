@@ -18,8 +18,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from narrows.connectors.base import Available, Share, SourceConnector, find_connector
+from narrows.connectors.base import Available, Share, SourceConnector
 from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.opening import open_source
 from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import ConsumerRegistry
@@ -64,7 +65,7 @@ class Ingest:
         self._shared = SharedLog(folder)
         self._registry = ConsumerRegistry(folder)
         self._log = EntryLog(spec.entry_log)
-        self._source: SourceConnector = find_connector(spec.connector).source(spec.declared)
+        self._source: SourceConnector = open_source(spec.connector, spec.declared)
         self._goals: list[Goal] = []
         self._every: float | None = None
         self._stopped = threading.Event()

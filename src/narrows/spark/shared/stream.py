@@ -225,5 +225,5 @@ class SharedStream:
 
 def _definition(source: Source) -> str:
     """What the entries of a stream are made of; short, for a schema may have 15 000 columns."""
-    text = f"{source.row.sql()} {source.format} {source.identity}"
+    text = " ".join([source.row.sql(), source.format, source.identity, *source.entry_form])
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from narrows.connectors.base import Available, Lag, SourceConnector, find_connector
+from narrows.connectors.base import Available, Lag, SourceConnector
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
+from narrows.connectors.opening import open_source
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.streaming.patience import Patience
 from narrows.worker.read_spec import ReadSpec
@@ -29,7 +30,7 @@ class Intake:
         assert spec.entry_log is not None
         self.spec = spec
         self.log = EntryLog(spec.entry_log)
-        self.connector: SourceConnector = find_connector(spec.connector).source(spec.declared)
+        self.connector: SourceConnector = open_source(spec.connector, spec.declared)
         self._patience = Patience(spec.source)
         self._told = EMPTY
         """The entry up to which the source knows that all is published. A run before this one may

@@ -16,7 +16,6 @@ from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
 from narrows.files.names import file_name
 from narrows.logical.nodes import DataSink, DecodedSource
-from narrows.logical.streaming import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
@@ -227,12 +226,13 @@ class PipelineQuery:
         finish = stream.finish
         if finish is None:
             told = written_by_tasks(sink_frame(self.plan, stream.frame), self.write)
-            return self._begin(self._publishing(told, feeds, mode=self._output_mode), feeds, pace)
+            return self._begin(self._publishing(told, feeds, mode=stream.output_mode), feeds, pace)
 
         def told_of(closed: DataFrame, number: int) -> DataFrame:
             return written_by_tasks(sink_frame(self.plan, finish(closed)), self.write, number)
 
-        return self._begin(self._publishing(stream.frame, feeds, told_of), feeds, pace)
+        writer = self._publishing(stream.frame, feeds, told_of, stream.output_mode)
+        return self._begin(writer, feeds, pace)
 
     def _publishing(
         self,
@@ -290,6 +290,7 @@ class PipelineQuery:
             parts=parts_of(node),
             place=connector.place(sink.options, str(ours)),
             dead_letters=str(state.dead_letters(sink.name).absolute()),
+            folder=str(state.received(sink.connector).absolute()),
             life=state.life(self.name),
             gathers=any(isinstance(n, PhysicalBatch) for n in topological(node)),
         )
@@ -302,11 +303,3 @@ class PipelineQuery:
         if not given:
             return None
         return f"{min(parse_duration(text) or 0 for text in given)} milliseconds"
-
-    @property
-    def _output_mode(self) -> str:
-        """An aggregate of a stream without window never ends, so what changed is written after
-        every batch."""
-        nodes = topological(self.plan.physical)
-        endless = any(node.folds and is_stream(node) for node in nodes)
-        return "update" if endless else "append"

@@ -52,7 +52,14 @@ def windows_above(plan: Node) -> dict[Node, StreamWindow]:
 
 def hidden_below(plan: Node) -> set[Node]:
     """The nodes whose rows must keep their time and place, because somebody above goes by it."""
-    needing = {node for node in topological(plan) if goes_by_order(node)} | windows_of(plan).keys()
+    windows = windows_of(plan)
+    timed = {below for node in windows for below in topological(node) if below is not node}
+    return timed | ordered_below(plan)
+
+
+def ordered_below(plan: Node) -> set[Node]:
+    """The nodes whose rows must keep their place."""
+    needing = [node for node in topological(plan) if goes_by_order(node)]
     return {below for node in needing for below in topological(node) if below is not node}
 
 

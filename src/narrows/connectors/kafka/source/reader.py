@@ -12,7 +12,7 @@ give what it has promised, is waited for, but not for ever.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from narrows.connectors.kafka.client.cluster import cluster_of, is_passing
 from narrows.connectors.kafka.client.faults import KafkaError
 from narrows.connectors.kafka.client.topics import Partition, Topics
 from narrows.connectors.kafka.source.messages import Fetched, MessageBatch
+from narrows.connectors.kafka.source.newest import newest_message
 from narrows.connectors.kafka.source.offsets import OffsetRange
 from narrows.connectors.kafka.source.streams import KeptStream, client_of
 from narrows.formats.decoder import Decoded
@@ -59,19 +60,26 @@ class KafkaReader:
         self._decoding = decoding
         self._patience = (parse_duration(str(declared.options["patience"])) or 0) / 1_000
 
-    def parts(self, read: OffsetRange) -> Iterator[Part]:
+    def newest(self, ranges: Sequence[OffsetRange]) -> Iterator[Part]:
+        read = newest_message(ranges, self._messages)
+        return iter(()) if read is None else self.parts(read)
+
+    def _messages(self, read: OffsetRange) -> Iterator[MessageBatch]:
         if read.lost is not None:
             raise _lost(read, read.start, read.end, read.lost)
         reading = _Reading(self._options, read, self._patience)
+        yield from reading.batches()
+        if reading.lost is not None:
+            raise reading.lost
+
+    def parts(self, read: OffsetRange) -> Iterator[Part]:
         decoder, projection = self._decoding.decoder(), self._decoding.projection
-        for batch in reading.batches():
+        for batch in self._messages(read):
             decoded = batch.decode(decoder, projection)
             if self._decoding.takes_null_payloads and batch.nulls:
                 decoded = _with_rows(decoded, batch, projection)
             metadata = [_METADATA[name](batch) for name in self._decoding.metadata]
             yield Part(decoded, batch.size, _Found(batch), metadata)
-        if reading.lost is not None:
-            raise reading.lost
 
 
 class _Reading:
