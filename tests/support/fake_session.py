@@ -20,7 +20,7 @@ class FakeAttempts:
 
 @dataclass
 class FakeQuery:
-    recentProgress: tuple[Any, ...] = ()  # noqa: N815
+    batches: tuple[Any, ...] = ()
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """What must be looked at while it happens: how long micro-batches took.
 
-Spark keeps a query's last reports, and no sum of them. So one thread looks every few seconds, and
+What runs knows its last ones, and no sum of them. So one thread looks every few seconds, and
 counts each batch that it has not seen into a histogram.
 """
 
@@ -62,11 +62,10 @@ class BatchTimes:
     def look(self) -> None:
         for run in self._runs():
             times = self.by_pipeline.setdefault(run.name, Histogram())
-            for report in run.query.recentProgress:
+            for life, number, seconds in run.query.batches:
                 seen = self._seen.get(run.name)
-                this = str(report.runId), report.batchId
-                if seen is not None and seen[0] == this[0] and this[1] <= seen[1]:
+                if seen is not None and seen[0] == life and number <= seen[1]:
                     continue
-                self._seen[run.name] = this
-                times.add(report.batchDuration / 1000)
-                self.last[run.name] = report.batchDuration / 1000
+                self._seen[run.name] = life, number
+                times.add(seconds)
+                self.last[run.name] = seconds

@@ -27,7 +27,7 @@ from narrows.spark.streaming.failures import (
     is_transient,
     reason_of,
 )
-from narrows.spark.streaming.running import Phase, Running
+from narrows.spark.streaming.running import Batch, Phase, Running
 from narrows.spark.streaming.supervisor import Supervisor
 
 _CALLING = "An error occurred while calling"
@@ -39,6 +39,7 @@ class Ended:
 
     isActive = False  # noqa: N815
     recentProgress = ()  # noqa: N815
+    batches = ()
 
     def __init__(self, failure: str | None) -> None:
         self._failure = None if failure is None else RuntimeError(failure)
@@ -228,6 +229,10 @@ class WithoutSpark:
 
     @property
     def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
+        raise self._error
+
+    @property
+    def batches(self) -> Sequence[Batch]:
         raise self._error
 
     def exception(self) -> BaseException | None:

@@ -25,6 +25,7 @@ from narrows.shared.log import SharedLog
 from narrows.shared.registry import ConsumerRegistry
 from narrows.spark.read.payload_frame import PayloadFrame, task_of_frame
 from narrows.spark.shared.ingest import Goal
+from narrows.spark.streaming.running import Batch, batches_of
 from narrows.worker.carried import Carried
 from narrows.worker.counts import ReadCounts
 from narrows.worker.messages import decode_messages
@@ -57,6 +58,10 @@ class FrameIngest:
     @property
     def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
         return [] if self._query is None else self._query.recentProgress
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return batches_of(self.recentProgress)
 
     def exception(self) -> BaseException | None:
         return None if self._query is None else self._query.exception()

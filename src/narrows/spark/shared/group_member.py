@@ -22,6 +22,7 @@ from narrows.connectors.target import WriteSpec
 from narrows.files.atomic import write_atomically
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.shared.ingest import Goal
+from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.worker.carried import Carried
 from narrows.worker.read import read_entry
@@ -64,6 +65,7 @@ class Member:
 
     def __post_init__(self) -> None:
         self._frames: dict[int, DataFrame] = {}
+        self.batches = RecentBatches()
         self.copies: Carried[Copies] | None = None
         if isinstance(self.result, ReadSpec):
             self.copies = Carried(Copies(self.name, self.result, self.write, self.tasks))
@@ -153,6 +155,10 @@ class MemberQuery:
     """A member that runs; to whoever looks, like a streaming query of Spark."""
 
     recentProgress = ()  # noqa: N815
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return self._member.batches.all()
 
     def __init__(self, member: Member, remove: Callable[[Member], None]) -> None:
         self._member = member

@@ -46,6 +46,7 @@ class Ingest:
     """Decodes as long as somebody wants more."""
 
     recentProgress = ()  # noqa: N815 (no query of Spark's)
+    batches = ()
 
     def __init__(
         self,

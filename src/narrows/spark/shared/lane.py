@@ -99,6 +99,7 @@ class Lane(threading.Thread):
             return [m for m in self.members.values() if m.position < last and not m.leaving]
 
     def _job(self, due: Sequence[Member]) -> None:
+        began = time.monotonic()
         last = self._group.log.last()
         until = {m.name: min(last, m.position + ENTRIES_AT_ONCE) for m in due}
         try:
@@ -124,6 +125,7 @@ class Lane(threading.Thread):
             self._group.advance({m.name: until[m.name] for m in done})
             for member in done:
                 member.position = until[member.name]
+                member.batches.add(member.position, time.monotonic() - began)
         self._group.judge(self, {m.name: seconds[m.name] for m in done})
 
     def _result(self, due: Sequence[Member], sizes: Sequence[int]) -> DataFrame:

@@ -112,6 +112,7 @@ class _Decoding:
     """What a bounded run with a query of its own waits for."""
 
     recentProgress = ()  # noqa: N815
+    batches = ()
 
     def __init__(self, goals: Sequence[tuple[SharedStream, Goal]]) -> None:
         self._goals = goals

@@ -23,6 +23,7 @@ from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.spark.streaming.intake import Intake
+from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import EntryPosition
 from narrows.worker.count_files import forget_entry, sweep_counts
@@ -66,6 +67,7 @@ class EntryLoop:
         tasks: Tasks,
     ) -> None:
         self.intake = Intake(read)
+        self.batches = RecentBatches()
         self._read, self._write, self._written = read, write, written
         self._position = position
         self._tasks = tasks
@@ -88,7 +90,9 @@ class EntryLoop:
             if entry is None:
                 return False
             self.intake.take(entry)
+        began = time.monotonic()
         self._do(number, log.entry(number))
+        self.batches.add(number, time.monotonic() - began)
         return True
 
     def _do(self, number: int, entry: Entry) -> None:
@@ -136,6 +140,10 @@ class ContinuousQuery:
     @property
     def isActive(self) -> bool:  # noqa: N802
         return self._thread.is_alive()
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return self._loop.batches.all()
 
     def exception(self) -> BaseException | None:
         return self._failure

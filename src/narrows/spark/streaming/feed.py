@@ -30,6 +30,7 @@ from narrows.spark.streaming.checkpoint import (
 )
 from narrows.spark.streaming.intake import Intake
 from narrows.spark.streaming.markers import Markers
+from narrows.spark.streaming.running import Batch, batches_of
 from narrows.state.entry_position import first_entry
 from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
@@ -187,6 +188,10 @@ class FedQuery:
     @property
     def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
         return self._query.recentProgress
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return batches_of(self._query.recentProgress)
 
     def exception(self) -> BaseException | None:
         failure: BaseException | None = self._query.exception()

@@ -7,10 +7,40 @@ To whoever looks they are all alike, and all of them are looked after by one sup
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
+from uuid import uuid4
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+
+class Batch(NamedTuple):
+    """A micro-batch, or an entry, that is done."""
+
+    life: str
+    """Numbers count within one."""
+    number: int
+    seconds: float
+
+
+class RecentBatches:
+    """The last of them, for whoever looks every few seconds."""
+
+    def __init__(self) -> None:
+        self._life = uuid4().hex
+        self._batches: deque[Batch] = deque(maxlen=1000)
+
+    def add(self, number: int, seconds: float) -> None:
+        self._batches.append(Batch(self._life, number, seconds))
+
+    def all(self) -> list[Batch]:
+        return list(self._batches)
+
+
+def batches_of(reports: Sequence[StreamingQueryProgress]) -> list[Batch]:
+    """The micro-batches of which Spark reports."""
+    return [Batch(str(each.runId), each.batchId, each.batchDuration / 1000) for each in reports]
 
 
 class Running(Protocol):
@@ -22,6 +52,10 @@ class Running(Protocol):
     @property
     def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
         """What Spark reports; nothing of what is no query of Spark's."""
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        """The last ones, in their order."""
 
     def exception(self) -> BaseException | None:
         """Why it ended, if not by itself."""
@@ -38,6 +72,7 @@ class Failed:
     """In place of something that could not go on, for a reason that it does not know itself."""
 
     isActive = False  # noqa: N815
+    batches: Sequence[Batch] = ()
 
     def __init__(self, query: Running | None, error: BaseException) -> None:
         self.recentProgress: Sequence[StreamingQueryProgress] = ()
