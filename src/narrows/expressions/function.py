@@ -48,6 +48,19 @@ class Kind(Enum):
     TABLE = "table"
 
 
+@dataclass(frozen=True)
+class Body:
+    """What a function means, in SQL: the binder writes its calls out (`sql/written_out.py`)."""
+
+    text: Callable[[Sequence[Expr]], str | None]
+    """The expression, for these arguments; None: this call is Spark's."""
+    parameters: tuple[str, ...] | None = None
+    """What the text calls the arguments; None: `_1`, `_2`, ..."""
+
+    def names(self, count: int) -> Sequence[str]:
+        return self.parameters or [f"_{place}" for place in range(1, count + 1)]
+
+
 class Output(NamedTuple):
     """A column that a generator makes."""
 
@@ -116,6 +129,8 @@ class Function:
     deterministic: bool = field(default=True, repr=False, compare=False)
     known: bool = field(default=True, repr=False, compare=False)
     """False for a user's function, of which nothing is known: its use costs pruning."""
+    body: Body | None = field(default=None, repr=False, compare=False)
+    """What it is short for, where it is no function of Spark's."""
     with_names: str | None = field(default=None, repr=False, compare=False)
     """The function that `f(x AS name)` means, called as `g('name', x)`; None: no names allowed."""
 

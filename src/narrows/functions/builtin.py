@@ -22,6 +22,7 @@ from narrows.functions.looks import each, same, same_if_present, shuffled
 from narrows.functions.registry import FunctionRegistry
 from narrows.functions.results import element_of, of_argument
 from narrows.functions.stateful import remembering, stream_window
+from narrows.functions.written_out import WRITTEN_OUT, WRITTEN_OUT_SOMETIMES
 from narrows.schema import (
     BIGINT,
     BOOLEAN,
@@ -350,6 +351,13 @@ def builtin_functions() -> FunctionRegistry:
         assert function is not None, f"Spark has no function {name}"
         registry.add(replace(function, **changes))
     for function in _NARROWS:
+        registry.add(function)
+    for name, body in WRITTEN_OUT_SOMETIMES.items():
+        function = registry.find(name)
+        assert function is not None, f"Spark has no function {name}"
+        registry.add(replace(function, body=body))
+    for function in WRITTEN_OUT:
+        assert registry.find(function.name) is None, f"Spark has a function {function.name}"
         registry.add(function)
     return registry
 
