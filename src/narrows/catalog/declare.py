@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from narrows.catalog.check_options import check_options
 from narrows.catalog.objects import Sink, Source
-from narrows.catalog.options import SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
+from narrows.catalog.options import DELTA_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
 from narrows.errors import Code, did_you_mean, fail
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import Options
@@ -24,6 +24,14 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
     problem = checked.format.check_schema(statement.schema)
     if problem is not None:
         raise fail(Code.WRONG_TYPE, problem, statement.name_span)
+    for name, made in statement.converted.items():
+        if checked.format.has_types and not made.from_times:
+            raise fail(
+                Code.WRONG_TYPE,
+                f"format `{checked.format.name}` has no {made.type}, which `{name}` is to be",
+                statement.name_span,
+                "declare it as what the files have, and CAST it in the query",
+            )
     values = dict(checked.values)
     source = Source(
         name=statement.name,
@@ -32,12 +40,13 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
         connector=checked.connector.name,
         format=checked.format_name,
         options=values,
+        converted=statement.converted,
     )
     for spec in checked.connector.source_options or ():
         if spec.names_columns and spec.name in values:
             values[spec.name] = _columns(spec.name, statement.options, statement.schema)
     if "eventtime" in values:
-        values["eventtime"] = _event_time(statement.options, source.row)
+        values["eventtime"] = _event_time(statement, source)
     for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
         if option in values and "eventtime" not in values:
             raise fail(
@@ -60,6 +69,14 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
 def declared_sink(statement: CreateSink) -> Sink:
     owner = Name(statement.name, statement.name_span)
     checked = check_options(statement.options, SINK_OPTIONS, sink=True, owner=owner)
+    for spec in DELTA_OPTIONS:
+        if spec.name in statement.options and checked.values.get("mode") != "delta":
+            raise fail(
+                Code.INVALID_OPTION,
+                f"option `{spec.name}` is for sinks that write what has changed",
+                statement.options[spec.name].key_span,
+                "add `mode = 'delta'`",
+            )
     return Sink(
         name=statement.name,
         connector=checked.connector.name,
@@ -92,8 +109,9 @@ def _columns(name: str, options: Options, schema: Struct) -> str:
     return ", ".join(found)
 
 
-def _event_time(options: Options, schema: Struct) -> str:
+def _event_time(statement: CreateSource, source: Source) -> str:
     """The event-time column by its exact name."""
+    options, schema = statement.options, source.row
     option = options["eventtime"]
     found = schema.find(str(option.value))
     if len(found) != 1:
@@ -107,7 +125,7 @@ def _event_time(options: Options, schema: Struct) -> str:
     if column.type not in (TIMESTAMP, BIGINT):
         raise fail(
             Code.INVALID_OPTION,
-            f"the event-time column `{column.name}` is {column.type.sql()}",
+            f"the event-time column `{column.name}` is {source.type_text(column)}",
             option.value_span,
             "it must be TIMESTAMP, or BIGINT for an epoch",
         )

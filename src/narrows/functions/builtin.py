@@ -49,11 +49,16 @@ _KINDS = {
     "table": Kind.TABLE,
 }
 
-_NON_DETERMINISTIC = frozenset(
+_DRAWN = frozenset(
     (
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "input_file_name"),
         *("monotonically_increasing_id", "spark_partition_id", "reflect", "java_method"),
         *("try_reflect", "input_file_block_start", "input_file_block_length"),
+    )
+)
+"""Another value wherever they stand."""
+_NON_DETERMINISTIC = _DRAWN | frozenset(
+    (
         *("curdate", "localtime", "unix_timestamp"),
         *("now", "current_timestamp", "current_date", "current_time", "localtimestamp"),
     )
@@ -378,6 +383,7 @@ def _spark_functions() -> list[Function]:
                 None if high == "*" else int(high),
                 result=results.fixed(by_type.get(result, UNKNOWN)),
                 deterministic=name not in _NON_DETERMINISTIC,
+                drawn=name in _DRAWN,
                 generator=_opaque_generator(kind),
             )
         )

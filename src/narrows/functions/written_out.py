@@ -72,7 +72,7 @@ def _number_text(args: Sequence[Expr]) -> str:
     if not isinstance(digits, int) or digits < 0:
         raise fail(Code.WRONG_TYPE, "`format` takes a constant number of digits, 0 or more")
     if len(args) == 2:
-        return f"format_string('%.{digits}f', CAST(_1 AS DOUBLE))"
+        return f"if(_1 IS NULL, NULL, format_string('%.{digits}f', CAST(_1 AS DOUBLE)))"
     if _constant("format", args[2], "a locale").replace("-", "_") != "en_US":
         raise fail(Code.NOT_SUPPORTED, "`format` knows one locale, 'en_US'")
     return "format_number(_1, _2)"
@@ -125,7 +125,7 @@ def _function(name: str, kind: Kind, least: int, most: int | None, body: str | B
 
 
 _SLEEP = "java_method('java.lang.Thread', 'sleep', CAST(_1 AS BIGINT))"
-"""Answers with NULL, when the time is over."""
+"""Answers with `null`, a text, when the time is over."""
 
 WRITTEN_OUT: tuple[Function, ...] = (
     # numbers
@@ -182,7 +182,7 @@ WRITTEN_OUT: tuple[Function, ...] = (
     _scalar("erase", 2, 2, Body(objects.erased)),
     # what is handed on
     _scalar("bypass", 1, 1, "_1"),
-    _scalar("delay", 2, 2, f"if({_SLEEP} IS NULL AND _1 IS NOT NULL, _2, NULL)"),
+    _scalar("delay", 2, 2, f"if(_1 IS NOT NULL AND {_SLEEP} IS NOT NULL, _2, NULL)"),
     # aggregates
     _aggregate("ndv", "count(DISTINCT _1)"),
     _aggregate("deduplicate", "if(count(_1) = 0, NULL, array_distinct(collect_list(_1)))"),

@@ -14,6 +14,7 @@ from narrows.errors import Code, fail
 from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.functions import operator
 from narrows.logical.conjuncts import conjunction, split, with_filter
+from narrows.logical.converted import with_converted
 from narrows.logical.generators import (
     is_plain_generator,
     lateral_generator,
@@ -131,6 +132,13 @@ class FromPlanner:
             self._ids.new(), shown, source.row, is_source=True, hidden=len(source.metadata)
         )
         read = DataSource(source=source, relation=relation)
+        if source.converted:
+            made = with_converted(read, self._queries, _words(node))
+            columns = made.outputs[: len(source.schema)]
+            if alias is not None and alias.columns:
+                return self._derived(self._queries.renamed(made, columns), node)
+            self._scope.add(made.relation, name.span)
+            return made
         if alias is not None and alias.columns:
             return self._derived(self._queries.renamed(read, relation.shown), node)
         self._scope.add(relation, name.span)
@@ -280,6 +288,11 @@ class FromPlanner:
             assert coalesce is not None
             return self._binder.call(coalesce, (left, right), left.span)
         return left
+
+
+def _words(node: exp.Expr) -> set[str]:
+    """All names of the query that something stands in."""
+    return {part.name.casefold() for part in node.root().find_all(exp.Identifier)}
 
 
 def _table_name(node: exp.Table) -> list[Name]:

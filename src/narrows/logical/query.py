@@ -42,12 +42,14 @@ class Built:
 
     plan: Node
     notices: list[Notice] = field(default_factory=list)
+    ids: Ids = field(default_factory=Ids)
+    """Numbers for what is put on top of it."""
 
 
 def build(query: Query, find_table: TableFinder, functions: FunctionRegistry) -> Built:
     """The logical plan of a query. Raises all that is wrong with it, together."""
     planner = QueryPlanner(find_table, functions)
-    return Built(leave_out_metadata(planner.plan(query.tree)), planner.notices)
+    return Built(leave_out_metadata(planner.plan(query.tree)), planner.notices, planner.ids)
 
 
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)

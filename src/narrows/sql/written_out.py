@@ -15,8 +15,9 @@ from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, Problem, Span, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Expr, rewrite, walk
+from narrows.expressions.nodes import Call, Cast, Expr, rewrite, walk
 from narrows.functions.spark_name import spark_name
+from narrows.schema import DataType
 from narrows.sql.binding import Problems
 from narrows.sql.dialect import tokenize
 from narrows.sql.query_parser import read_query
@@ -40,13 +41,23 @@ def written_out(binder: Binder, call: Call) -> Expr:
     if text is None:
         return call
     _refuse_clauses(call)
-    names = zip(body.names(len(call.args)), call.args, strict=True)
+    args = call.args
+    if body.parameters is not None:
+        args = tuple(as_type(arg, to.type) for arg, to in zip(args, body.parameters, strict=True))
+    names = zip(body.names(len(args)), args, strict=True)
     value = _bound(binder, call, text, {name.casefold(): arg for name, arg in names})
-    for arg in call.args:
+    for arg in args:
         _refuse_two_draws(call, arg, value)
     if call.function.kind in _ON_ROWS:
         value = rewrite(value, lambda part: _with_clauses(part, call))
+    if body.returns is not None:
+        value = as_type(value, body.returns)
     return replace(value, span=call.span, written_as=spark_name(call))
+
+
+def as_type(value: Expr, dtype: DataType) -> Expr:
+    """The value as one of a type; as it is, where it is one. A cast would look at all of it."""
+    return value if value.dtype == dtype else Cast(operand=value, to=dtype.sql(), dtype=dtype)
 
 
 def _bound(binder: Binder, call: Call, text: str, arguments: dict[str, Expr]) -> Expr:
@@ -54,6 +65,7 @@ def _bound(binder: Binder, call: Call, text: str, arguments: dict[str, Expr]) ->
     for _ in range(binder.scope.lambda_depth):
         scope.enter_lambda(())  # parameters of the body's lambdas are others than those around it
     problems = Problems()
+    # Of its type, for its module needs this one.
     inner = type(binder)(scope, binder.functions, problems, binder.ids)
     kinds = (Kind.AGGREGATE,) if call.function.kind in _ON_ROWS else ()
     value = inner.bind_in(f"the body of `{call.function.name}`", body_tree(text).copy(), *kinds)
@@ -70,7 +82,8 @@ def body_tree(text: str) -> exp.Expr:
     query = f"SELECT {text}"
     (tree,) = read_query(tokenize(query), query).tree.expressions
     for part in tree.walk():
-        part.meta.clear()
+        for place in ("start", "end", "line", "col"):
+            part.meta.pop(place, None)
     assert isinstance(tree, exp.Expr)
     return tree
 
@@ -108,7 +121,7 @@ def _refuse_clauses(call: Call) -> None:
 
 def _refuse_two_draws(call: Call, arg: Expr, value: Expr) -> None:
     """A random value that stands in the body twice would be two values."""
-    random = any(isinstance(p, Call) and not p.function.deterministic for p in walk(arg))
+    random = any(isinstance(part, Call) and part.function.drawn for part in walk(arg))
     if random and sum(part is arg for part in walk(value)) > 1:
         raise fail(
             Code.NOT_SUPPORTED,
