@@ -18,7 +18,10 @@ def _hint(error: NarrowsError) -> str:
 @pytest.mark.parametrize(
     ("statements", "hint"),
     [
-        ("CREATE STREAM t (a VARIANT) WITH (connector = 'file', path = 'x')", "STRING holds any"),
+        (
+            "CREATE STREAM t (a ARRAY<VARIANT>) WITH (connector = 'file', path = 'x')",
+            "STRING holds any",
+        ),
         ("CREATE STREAM t (a INT) WITH (conector = 'file')", "did you mean `connector`?"),
         ("CREATE SINK k WITH (connector = 'memory') CREATE SINK l WITH ()", "`;`"),
         ("CREATE SINK k WITH (connector = 'memory'); EXPLAIN SELECT a FROM s SHOW SINKS", "`;`"),

@@ -148,7 +148,7 @@ def test_a_semicolon_in_a_string_or_name_ends_nothing() -> None:
         ("CREATE PIPELINE p INTO s AS DROP x", "expected a query, found `DROP`", "DROP"),
         (
             "SHOW STREAM",
-            "expected one of STREAMS, TABLES, VIEWS, SINKS, PIPELINES, found `STREAM`",
+            "expected one of STREAMS, TABLES, VIEWS, FUNCTIONS, SINKS, PIPELINES, found `STREAM`",
             "STREAM",
         ),
         ("SHOW SINKS please", "unexpected `please` after the statement", "please"),

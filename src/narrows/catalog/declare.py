@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from narrows.catalog.check_options import check_options
 from narrows.catalog.objects import Sink, Source
-from narrows.catalog.options import (
-    SINK_OPTIONS,
-    STREAM_OPTIONS,
-    TABLE_OPTIONS,
-)
+from narrows.catalog.options import DELTA_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS, TABLE_OPTIONS
 from narrows.errors import Code, did_you_mean, fail
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.options import Options
@@ -29,6 +25,14 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
     problem = checked.format.check_schema(statement.schema)
     if problem is not None:
         raise fail(Code.WRONG_TYPE, problem, statement.name_span)
+    for name, made in statement.converted.items():
+        if checked.format.has_types and not made.from_times:
+            raise fail(
+                Code.WRONG_TYPE,
+                f"format `{checked.format.name}` has no {made.type}, which `{name}` is to be",
+                statement.name_span,
+                "declare it as what the files have, and CAST it in the query",
+            )
     values = dict(checked.values)
     source = Source(
         name=statement.name,
@@ -37,15 +41,16 @@ def declared_source(statement: CreateSource, connector: ConnectorSpec | None = N
         connector=checked.connector.name,
         format=checked.format_name,
         options=values,
+        converted=statement.converted,
     )
     for spec in checked.connector.source_options or ():
         if spec.names_columns and spec.name in values:
             values[spec.name] = _columns(spec.name, statement.options, statement.schema)
         if spec.names_time and spec.name in values:
             _refuse_for_tables(statement, spec.name)
-            values[spec.name] = _time(spec.name, statement.options, statement.schema)
+            values[spec.name] = _time(spec.name, statement, source)
     if "eventtime" in values:
-        values["eventtime"] = _event_time(statement.options, source.row)
+        values["eventtime"] = _event_time(statement, source)
     for option, what in (("watermark", "a watermark"), ("eventtime_unit", "a unit of time")):
         if option in values and "eventtime" not in values:
             raise fail(
@@ -94,6 +99,14 @@ def _check_sample(options: Options, connector: ConnectorSpec) -> None:
 def declared_sink(statement: CreateSink) -> Sink:
     owner = Name(statement.name, statement.name_span)
     checked = check_options(statement.options, SINK_OPTIONS, sink=True, owner=owner)
+    for spec in DELTA_OPTIONS:
+        if spec.name in statement.options and checked.values.get("mode") != "delta":
+            raise fail(
+                Code.INVALID_OPTION,
+                f"option `{spec.name}` is for sinks that write what has changed",
+                statement.options[spec.name].key_span,
+                "add `mode = 'delta'`",
+            )
     return Sink(
         name=statement.name,
         connector=checked.connector.name,
@@ -133,9 +146,10 @@ def _refuse_for_tables(statement: CreateSource, option: str) -> None:
         raise fail(Code.INVALID_OPTION, message, span, "make it a stream: `CREATE STREAM ...`")
 
 
-def _event_time(options: Options, schema: Struct) -> str:
+def _event_time(statement: CreateSource, source: Source) -> str:
     """The event-time column by its exact name."""
-    name = _time("eventtime", options, schema)
+    options, schema = statement.options, source.row
+    name = _time("eventtime", statement, source)
     if schema.fields[schema.ordinal(name)].type == TIMESTAMP and "eventtime_unit" in options:
         raise fail(
             Code.INVALID_OPTION,
@@ -146,9 +160,9 @@ def _event_time(options: Options, schema: Struct) -> str:
     return name
 
 
-def _time(name: str, options: Options, schema: Struct) -> str:
+def _time(name: str, statement: CreateSource, source: Source) -> str:
     """The column that an option names by its exact name: one that says when a row happened."""
-    option = options[name]
+    option, schema = statement.options[name], source.row
     what = "the event-time column" if name == "eventtime" else f"option `{name}`: the column"
     found = schema.find(str(option.value))
     if len(found) != 1:
@@ -162,7 +176,7 @@ def _time(name: str, options: Options, schema: Struct) -> str:
     if column.type not in (TIMESTAMP, BIGINT):
         raise fail(
             Code.INVALID_OPTION,
-            f"{what} `{column.name}` is {column.type.sql()}",
+            f"{what} `{column.name}` is {source.type_text(column)}",
             option.value_span,
             "it must be TIMESTAMP, or BIGINT for an epoch",
         )

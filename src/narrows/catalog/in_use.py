@@ -9,6 +9,7 @@ from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, Span, fail
 from narrows.schema import quoted
 from narrows.sql.statements import (
+    CreateFunction,
     CreatePipeline,
     CreateSink,
     CreateSource,
@@ -30,10 +31,15 @@ def refuse_changes(catalog: ObjectStore, running: Collection[str], statement: St
             CreateSource(or_replace=True)
             | CreateSink(or_replace=True)
             | CreateView(or_replace=True)
+            | CreateFunction(or_replace=True)
         ):
             what = "is running, and uses what would be replaced"
-            sources = (ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.VIEW)
-            for kind in (ObjectKind.SINK,) if isinstance(statement, CreateSink) else sources:
+            kinds: tuple[ObjectKind, ...] = (ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.VIEW)
+            if isinstance(statement, CreateSink):
+                kinds = (ObjectKind.SINK,)
+            if isinstance(statement, CreateFunction):
+                kinds = (ObjectKind.FUNCTION,)
+            for kind in kinds:
                 used = catalog.of_kind(kind).get(statement.name.casefold())
                 for user in () if used is None else catalog.users_of(used):
                     refuse_running(running, user.name, what, statement.name_span)

@@ -8,10 +8,13 @@ from functools import cached_property
 
 from narrows.catalog.options import LATENCY, LOW, STREAM_OPTIONS, TASKS
 from narrows.catalog.statistics import TableStatistics
+from narrows.expressions.function import Body, Function, Kind
 from narrows.plugins.options import DEFAULT_FORMAT, Options, OptionSpec, OptionValue
 from narrows.plugins.registry import CONNECTORS, FORMATS
-from narrows.schema import TIMESTAMP, Field, Struct, joined
+from narrows.plugins.row_text import columns_of_list
+from narrows.schema import TIMESTAMP, DataType, Field, Struct, joined
 from narrows.secrets import without_passwords
+from narrows.sql.converted_types import Converted
 from narrows.sql.scope import Name
 from narrows.sql.statements import ObjectKind, Query
 
@@ -45,6 +48,13 @@ class Source:
     """What ANALYZE TABLE counted."""
     projections: tuple[TableProjection, ...] = ()
     """Copies of the table that a query may read instead."""
+    converted: Mapping[str, Converted] = field(default_factory=dict)
+    """What Spark makes of columns that are read as texts, by their names."""
+
+    def type_text(self, column: Field) -> str:
+        """The type of a column, as it was declared."""
+        made = self.converted.get(column.name)
+        return column.type.sql() if made is None else made.type
 
     @cached_property
     def metadata(self) -> Struct:
@@ -120,6 +130,17 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Delta:
+    """What a sink with `mode = 'delta'` says of its rows; columns as they were written."""
+
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    """Those that are compared; none: all that may be."""
+    mask: str | None
+    omit_if_empty: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sink:
     name: str
     connector: str
@@ -143,6 +164,25 @@ class Sink:
             return found
         return found | FORMATS.find(self.format).columns_in(self.options)
 
+    @property
+    def routing(self) -> tuple[str, ...]:
+        """The columns that say where a row goes."""
+        by_option = CONNECTORS.find(self.connector).columns_in(self.options)
+        return tuple(name for names in by_option.values() for name in names)
+
+    @property
+    def delta(self) -> Delta | None:
+        """How rows are compared, where only what has changed is written."""
+        if self.options.get("mode") != "delta":
+            return None
+        given = {name: str(self.options.get(name, "")) for name in ("delta_key", "delta_columns")}
+        return Delta(
+            key=columns_of_list(given["delta_key"]),
+            columns=columns_of_list(given["delta_columns"]),
+            mask=str(self.options["delta_mask"]) if "delta_mask" in self.options else None,
+            omit_if_empty=self.options.get("omit_if_empty") is True,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class View:
@@ -156,6 +196,32 @@ class View:
     @property
     def kind(self) -> ObjectKind:
         return ObjectKind.VIEW
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlFunction:
+    """An expression by a name, written out wherever it is called."""
+
+    name: str
+    parameters: Struct
+    returns: DataType | None
+    """What its value is cast to; None: its value is what the expression gives."""
+    body: Query
+
+    @property
+    def kind(self) -> ObjectKind:
+        return ObjectKind.FUNCTION
+
+    @property
+    def sql(self) -> str:
+        """The expression."""
+        return self.body.sql
+
+    def called(self) -> Function:
+        """The function, as the binder knows functions."""
+        count, text = len(self.parameters), self.sql
+        body = Body(lambda args: text, self.parameters, self.returns)
+        return Function(self.name.lower(), Kind.SCALAR, count, count, body=body)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ Every connector and every format declares some of sources and sinks besides (`pl
 from __future__ import annotations
 
 from narrows.plugins.options import DEFAULT_FORMAT, OptionSpec
+from narrows.plugins.row_text import columns_of_list
 from narrows.plugins.sampling import SAMPLE
 
 FORMAT = OptionSpec("format", "how a payload is written", default=DEFAULT_FORMAT)
@@ -62,7 +63,36 @@ STREAM_OPTIONS: tuple[OptionSpec, ...] = (
     ON_CHANGE_BY,
 )
 
-SINK_OPTIONS: tuple[OptionSpec, ...] = (CONNECTOR, OptionSpec("format", FORMAT.doc))
+DELTA_OPTIONS: tuple[OptionSpec, ...] = (
+    OptionSpec(
+        "delta_key",
+        "columns, with commas between them: a row is compared with the last one that had the same"
+        " values there; if not given, with the last one of all",
+        columns_in=columns_of_list,
+    ),
+    OptionSpec(
+        "delta_columns",
+        "columns that are compared, with commas between them; if not given, all but those of the"
+        " key and those that say where a row goes",
+        columns_in=columns_of_list,
+    ),
+    OptionSpec("delta_mask", "a column to add that names what has changed: `speed,rpm`"),
+    OptionSpec("omit_if_empty", "leave out rows in which nothing has changed", type=bool),
+)
+"""What goes with `mode = 'delta'`."""
+
+SINK_OPTIONS: tuple[OptionSpec, ...] = (
+    CONNECTOR,
+    OptionSpec("format", FORMAT.doc),
+    OptionSpec(
+        "mode",
+        "what is written: whole rows (`full`, if nothing is said), what of them has changed"
+        " (`delta`), or, of aggregates without window, rows that stand for earlier ones (`update`)"
+        " or take their place (`upsert`)",
+        choices=("full", "delta", "update", "upsert"),
+    ),
+    *DELTA_OPTIONS,
+)
 
 LATENCY, LOW, TASKS = "latency", "low", "tasks"
 

@@ -11,14 +11,14 @@ from typing import NamedTuple, TypeVar
 from sqlglot import exp
 
 from narrows.catalog.elsewhere import Elsewhere, ElsewhereTable
-from narrows.catalog.objects import Pipeline, Sink, Source, View
+from narrows.catalog.objects import Pipeline, Sink, Source, SqlFunction, View
 from narrows.errors import Code, Span, did_you_mean, fail, listed
 from narrows.files.names import check_name
 from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.sql.scope import Name
 from narrows.sql.statements import Describe, ObjectKind, Query
 
-CatalogObject = Source | View | Sink | Pipeline
+CatalogObject = Source | View | SqlFunction | Sink | Pipeline
 Found = TypeVar("Found", bound=CatalogObject)
 
 
@@ -29,6 +29,7 @@ class Declared(NamedTuple):
     sinks: dict[str, Sink]
     pipelines: dict[str, Pipeline]
     views: dict[str, View]
+    sql_functions: dict[str, SqlFunction]
     disabled_rules: frozenset[str]
 
 
@@ -40,6 +41,7 @@ class ObjectStore:
         self._sinks: dict[str, Sink] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self._views: dict[str, View] = {}
+        self._sql_functions: dict[str, SqlFunction] = {}
         self.functions = FunctionRegistry(parent=builtin_functions())
         self.elsewhere: Elsewhere | None = None
         """Who is asked for what is not declared here; a session is."""
@@ -51,11 +53,19 @@ class ObjectStore:
     def snapshot(self) -> Declared:
         """What is declared now, to be restored."""
         sources, sinks, pipelines = dict(self._sources), dict(self._sinks), dict(self._pipelines)
-        return Declared(sources, sinks, pipelines, dict(self._views), self.disabled_rules)
+        views, functions = dict(self._views), dict(self._sql_functions)
+        return Declared(sources, sinks, pipelines, views, functions, self.disabled_rules)
 
     def restore(self, before: Declared) -> None:
         self._sources, self._sinks, self._pipelines, self._views = before[:4]
+        self._sql_functions = before.sql_functions
         self.disabled_rules = before.disabled_rules
+
+    @property
+    def all_functions(self) -> FunctionRegistry:
+        """Those that a query may call: what statements declare, too."""
+        declared = [function.called() for function in self._sql_functions.values()]
+        return FunctionRegistry(declared, self.functions)
 
     def add_source(self, source: Source) -> None:
         """Declares a source that no statement can: a data frame of the user's."""
@@ -109,6 +119,8 @@ class ObjectStore:
                 return {key: s for key, s in self._sources.items() if s.bounded == bounded}
             case ObjectKind.VIEW:
                 return self._views
+            case ObjectKind.FUNCTION:
+                return self._sql_functions
             case ObjectKind.SINK:
                 return self._sinks
             case ObjectKind.PIPELINE:
@@ -122,6 +134,8 @@ class ObjectStore:
             return used.name.casefold() in (sink.casefold() for sink in pipeline.sinks)
         if isinstance(used, Source | View):
             return used.name.casefold() in self._read_by(pipeline.query)
+        if isinstance(used, SqlFunction):
+            return used.name.casefold() in self.called_by(pipeline.query)
         return False
 
     def _read_by(self, query: Query) -> set[str]:
@@ -136,10 +150,28 @@ class ObjectStore:
                 found.add(name)
         return found
 
-    def views_of(self, used: Source | View) -> list[View]:
-        """The views that read it."""
+    def called_by(self, query: Query) -> set[str]:
+        """The functions of ours that a query calls, itself, by views or by other functions."""
+        found: set[str] = set()
+        views = [self._views[name] for name in self._read_by(query) if name in self._views]
+        pending = [query, *(view.query for view in views)]
+        while pending:
+            for call in pending.pop().tree.find_all(exp.Anonymous):
+                name = call.name.casefold()
+                if name not in found and name in self._sql_functions:
+                    found.add(name)
+                    pending.append(self._sql_functions[name].body)
+        return found
+
+    def dependents_of(self, used: Source | View | SqlFunction) -> list[View | SqlFunction]:
+        """The views that read or call it, and the functions that call it."""
         name = used.name.casefold()
-        return [v for v in self._views.values() if name in self._read_by(v.query)]
+        if not isinstance(used, SqlFunction):
+            return [v for v in self._views.values() if name in self._read_by(v.query)]
+        return [
+            *(v for v in self._views.values() if name in self.called_by(v.query)),
+            *(f for f in self._sql_functions.values() if name in self.called_by(f.body)),
+        ]
 
     def described(self, statement: Describe) -> CatalogObject:
         """What a DESCRIBE means."""
@@ -149,10 +181,11 @@ class ObjectStore:
         everything: dict[str, CatalogObject] = {
             **self._pipelines,
             **self._sinks,
+            **self._sql_functions,
             **self._views,
             **self._sources,
         }
-        return find_named(everything, "stream, table, view, sink or pipeline", name)
+        return find_named(everything, "stream, table, view, function, sink or pipeline", name)
 
 
 def find_named(objects: Mapping[str, Found], what: str, name: Name) -> Found:

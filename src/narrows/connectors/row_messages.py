@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from narrows.connectors.letters import RowLetters
+from narrows.connectors.row_columns import row_columns
 from narrows.connectors.target import SinkTarget
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, MessageEncoder, RowColumns, Values
+from narrows.formats.encoder import MessageEncoder
 
 _PIECE_ROWS = 16_384
 
@@ -48,7 +49,7 @@ class RowMessages(ABC):
 
     def payloads(self, rows: pa.RecordBatch) -> pa.Array:
         """The rows as the sink's format has them."""
-        return self._encoder.messages(row_columns(self._target, rows)).cast(pa.binary())
+        return self._encoder.messages(row_columns(self._target.parts, rows)).cast(pa.binary())
 
     def _made(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         try:
@@ -75,15 +76,3 @@ class RowMessages(ABC):
             made = made.take(pa.array(good, pa.int64()))
         if made.num_rows:
             yield made
-
-
-def row_columns(target: SinkTarget, rows: pa.RecordBatch) -> RowColumns:
-    """Rows as an encoder takes them."""
-    columns: list[Values | Encoded] = []
-    for part in target.parts:
-        array = rows.column(part.column)
-        if pa.types.is_large_string(array.type):
-            array = array.cast(pa.string())
-        fragment = part.fragment
-        columns.append(Values(part.name, array) if fragment is None else Encoded(fragment, array))
-    return columns

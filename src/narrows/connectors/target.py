@@ -18,6 +18,8 @@ class RowPart:
     column: str
     name: str = ""
     fragment: Fragment | None = None
+    changed: str | None = None
+    """The column that says in which rows its value is to be written; None: in all."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from narrows.demand import ALL, Demand
 from narrows.expressions.nodes import Call, Expr, Lambda
-from narrows.schema import UNKNOWN, DataType
+from narrows.schema import UNKNOWN, DataType, Struct
 from narrows.stateful.functions.function import RowFunction
 from narrows.stateful.windows.window import StreamWindow
 
@@ -46,6 +46,24 @@ class Kind(Enum):
     STREAM_WINDOW = "stream window"  # cuts the stream, in GROUP BY: tumblingwindow
     WINDOW_BOUND = "window bound"  # window_start(), window_end()
     TABLE = "table"
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a function means, in SQL: the binder writes its calls out (`sql/written_out.py`)."""
+
+    text: Callable[[Sequence[Expr]], str | None]
+    """The expression, for these arguments; None: this call is Spark's."""
+    parameters: Struct | None = None
+    """What the text calls the arguments, and the types they are cast to; None: `_1`, `_2`, ..., as
+    they are."""
+    returns: DataType | None = None
+    """What the value is cast to."""
+
+    def names(self, count: int) -> Sequence[str]:
+        if self.parameters is not None:
+            return self.parameters.names
+        return [f"_{place}" for place in range(1, count + 1)]
 
 
 class Output(NamedTuple):
@@ -114,8 +132,13 @@ class Function:
     names_keys: bool = field(default=False, repr=False, compare=False)
     """`grouping(a)`: the arguments name group keys, their values do not matter."""
     deterministic: bool = field(default=True, repr=False, compare=False)
+    drawn: bool = field(default=False, repr=False, compare=False)
+    """Gives another value wherever it stands, in the same row, too. (`now()` is the same in all of
+    a query, though not in the next one.)"""
     known: bool = field(default=True, repr=False, compare=False)
     """False for a user's function, of which nothing is known: its use costs pruning."""
+    body: Body | None = field(default=None, repr=False, compare=False)
+    """What it is short for, where it is no function of Spark's."""
     with_names: str | None = field(default=None, repr=False, compare=False)
     """The function that `f(x AS name)` means, called as `g('name', x)`; None: no names allowed."""
 

@@ -37,6 +37,9 @@ class Expr:
 
     dtype: DataType = field(compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
+    written_as: str | None = field(default=None, compare=False, repr=False)
+    """The call that it was written as, where a function was written out: a column without alias is
+    called so."""
 
     @property
     def children(self) -> tuple[Expr, ...]:

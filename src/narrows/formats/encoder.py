@@ -18,6 +18,9 @@ class Values:
 
     name: str
     array: pa.Array
+    changed: pa.Array | None = None
+    """In which rows the value is to be written: a BOOLEAN for each; None: in all. Where it is not
+    to be written it is NULL, so a format in which every row has all columns need not look."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from narrows.functions.looks import each, same, same_if_present, shuffled
 from narrows.functions.registry import FunctionRegistry
 from narrows.functions.results import element_of, of_argument
 from narrows.functions.stateful import remembering, stream_window
+from narrows.functions.written_out import WRITTEN_OUT, WRITTEN_OUT_SOMETIMES
 from narrows.schema import (
     BIGINT,
     BOOLEAN,
@@ -48,11 +49,16 @@ _KINDS = {
     "table": Kind.TABLE,
 }
 
-_NON_DETERMINISTIC = frozenset(
+_DRAWN = frozenset(
     (
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "input_file_name"),
         *("monotonically_increasing_id", "spark_partition_id", "reflect", "java_method"),
         *("try_reflect", "input_file_block_start", "input_file_block_length"),
+    )
+)
+"""Another value wherever they stand."""
+_NON_DETERMINISTIC = _DRAWN | frozenset(
+    (
         *("curdate", "localtime", "unix_timestamp"),
         *("now", "current_timestamp", "current_date", "current_time", "localtimestamp"),
     )
@@ -351,6 +357,13 @@ def builtin_functions() -> FunctionRegistry:
         registry.add(replace(function, **changes))
     for function in _NARROWS:
         registry.add(function)
+    for name, body in WRITTEN_OUT_SOMETIMES.items():
+        function = registry.find(name)
+        assert function is not None, f"Spark has no function {name}"
+        registry.add(replace(function, body=body))
+    for function in WRITTEN_OUT:
+        assert registry.find(function.name) is None, f"Spark has a function {function.name}"
+        registry.add(function)
     return registry
 
 
@@ -370,6 +383,7 @@ def _spark_functions() -> list[Function]:
                 None if high == "*" else int(high),
                 result=results.fixed(by_type.get(result, UNKNOWN)),
                 deterministic=name not in _NON_DETERMINISTIC,
+                drawn=name in _DRAWN,
                 generator=_opaque_generator(kind),
             )
         )

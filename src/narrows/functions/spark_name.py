@@ -58,6 +58,8 @@ _START = "UNBOUNDED PRECEDING"
 
 
 def spark_name(expr: Expr) -> str:
+    if expr.written_as is not None:
+        return expr.written_as
     match expr:
         case Column(name=name):
             return name
@@ -89,6 +91,8 @@ def spark_name(expr: Expr) -> str:
 
 def column_name(expr: Expr) -> str:
     """The name of an output column: of a column that is cast, the column's."""
+    if expr.written_as is not None:
+        return expr.written_as
     match expr:
         case Cast(operand=Column(name=name)):
             return name

@@ -16,6 +16,7 @@ from sqlglot import exp
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Cast, Expr, columns_of, rewrite, walk
+from narrows.logical.aliases import aliases_in_where
 from narrows.logical.analytic import plan_analytic
 from narrows.logical.clauses import Clauses
 from narrows.logical.from_clause import FromPlanner
@@ -32,7 +33,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.ordering import bind_order, plan_limit
 from narrows.logical.select_list import bind_select_list
-from narrows.logical.stateful import plan_stateful, stateful_calls
+from narrows.logical.stateful import plan_stateful, stateful_calls, take_last_rows
 from narrows.logical.subqueries import WaitingSubqueries
 from narrows.logical.unpartitioned import unpartitioned
 from narrows.notices import Notice
@@ -90,6 +91,7 @@ class SelectBuilder:
         self._problems.raise_if_any()
         clauses = self._bind_clauses(tree)
 
+        take_last_rows(clauses)
         self._subqueries.refuse(stateful_calls(clauses), "calls that remember rows")
         plan = plan_stateful(plan, clauses, self._ids)
         if clauses.where is not None:
@@ -130,8 +132,10 @@ class SelectBuilder:
         where, having = tree.args.get("where"), tree.args.get("having")
         qualify = tree.args.get("qualify")
         if where is not None:
+            self._scope.in_the_end = aliases_in_where(items, selected.generated)
             with self._problems.collect():
                 clauses.where = self._binder.condition("WHERE", where.this, Kind.STATEFUL)
+            self._scope.in_the_end = lambda name: None
         with self._problems.collect():
             clauses.grouping = group.bind(items, selected.generated)
         with self._scope.with_aliases(items, named), self._problems.collect():

@@ -14,6 +14,7 @@ from narrows.errors import Code, fail
 from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.functions import operator
 from narrows.logical.conjuncts import conjunction, split, with_filter
+from narrows.logical.converted import with_converted
 from narrows.logical.generators import (
     is_plain_generator,
     lateral_generator,
@@ -133,6 +134,13 @@ class FromPlanner:
         )
         read = DataSource(source=source, relation=relation)
         rows = rows_that_change(read, self._queries.functions, self._ids)
+        if source.converted:
+            made = with_converted(read, rows, self._queries, _words(node))
+            columns = made.outputs[: len(source.schema)]
+            if alias is not None and alias.columns:
+                return self._derived(self._queries.renamed(made, columns), node)
+            self._scope.add(made.relation, name.span)
+            return made
         if alias is not None and alias.columns:
             return self._derived(self._queries.renamed(rows, relation.shown), node)
         self._scope.add(relation, name.span)
@@ -282,6 +290,11 @@ class FromPlanner:
             assert coalesce is not None
             return self._binder.call(coalesce, (left, right), left.span)
         return left
+
+
+def _words(node: exp.Expr) -> set[str]:
+    """All names of the query that something stands in."""
+    return {part.name.casefold() for part in node.root().find_all(exp.Identifier)}
 
 
 def _table_name(node: exp.Table) -> list[Name]:

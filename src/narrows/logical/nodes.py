@@ -21,7 +21,7 @@ from narrows.demand_text import leaves_text, row_parts
 from narrows.errors import InternalError
 from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
 from narrows.expressions.text import expression_text, sort_key_text
-from narrows.schema import Field, Struct, Unaliased
+from narrows.schema import Field, Struct, Unaliased, quoted
 from narrows.sql.scope import Relation
 from narrows.stateful.windows.window import StreamWindow
 
@@ -496,13 +496,25 @@ class Distinct(UnaryNode):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataSink(UnaryNode):
     sink: Sink
+    changed: Mapping[int, int] = field(default_factory=dict)
+    """Columns of which only what has changed is written, and the columns, which are not written,
+    that say in which rows; all by their ordinals."""
+    updates: Sequence[str] | None = None
+    """The columns that say which earlier row a row stands for; None where every row is new."""
 
     def info(self) -> Info:
-        return {
+        outputs = self.child.outputs
+        changed = [quoted(outputs[ordinal].name) for ordinal in self.changed]
+        info: dict[str, str | Listing] = {
             "sink": self.sink.name,
             "connector": self.sink.connector,
             "format": self.sink.format,
         }
+        if changed:
+            info["changed"] = Listing(changed, ", ")
+        if self.updates is not None:
+            info["updates"] = Listing(list(map(quoted, self.updates)), ", ")
+        return info
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -42,6 +42,8 @@ class Built:
 
     plan: Node
     notices: list[Notice] = field(default_factory=list)
+    ids: Ids = field(default_factory=Ids)
+    """Numbers for what is put on top of it."""
 
 
 def build(query: Query, find_table: TableFinder, functions: FunctionRegistry) -> Built:
@@ -50,7 +52,7 @@ def build(query: Query, find_table: TableFinder, functions: FunctionRegistry) ->
     plan = planner.plan(query.tree)
     if query.per_batch is not None:
         plan = sorted_per_batch(plan, query.per_batch)
-    return Built(leave_out_metadata(plan), planner.notices)
+    return Built(leave_out_metadata(plan), planner.notices, planner.ids)
 
 
 _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from narrows.errors import Code
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, rewrite, walk
+from narrows.functions import builtin_functions
+from narrows.functions.canonical import canonical
 from narrows.logical.clauses import Clauses
 from narrows.logical.declared_arguments import check_arguments
 from narrows.logical.nodes import (
@@ -20,6 +22,7 @@ from narrows.logical.nodes import (
     default_name,
     relation_of,
 )
+from narrows.logical.subqueries import is_aggregate
 from narrows.sql.binding import Ids
 
 
@@ -47,6 +50,28 @@ def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     if computed:
         clauses.rewrite(computed.get)
     return plan
+
+
+def take_last_rows(clauses: Clauses) -> None:
+    """Beside aggregates of a window, a call that remembers rows has its value on the last row of
+    the group: `lag(a)` is `last_row(lag(a))`."""
+    grouping = clauses.grouping
+    if grouping is None or grouping.window is None:
+        return
+    if not any(is_aggregate(part) for expr in clauses.after_grouping() for part in walk(expr)):
+        return  # then the window emits its rows
+    keys = {canonical(key) for key in (*grouping.keys, *grouping.window.partition_by)}
+    last_row = builtin_functions().find("last_row")
+    assert last_row is not None
+
+    def change(expr: Expr) -> Expr | None:
+        if is_aggregate(expr) or canonical(expr) in keys:
+            return expr
+        if _is_stateful(expr):
+            return Call(function=last_row, args=(expr,), dtype=expr.dtype, span=expr.span)
+        return None
+
+    clauses.rewrite_after_grouping(change)
 
 
 def stateful_calls(clauses: Clauses) -> dict[Expr, None]:

@@ -87,7 +87,9 @@ def _lower_node(node: Node) -> Node:
                 child = PhysicalBatch(child=child, sink=sink)
             if not sink.takes_rows:
                 child = PhysicalEncoder(child=child, sink=sink)
-            return PhysicalDataSink(child=child, sink=sink)
+            return PhysicalDataSink(
+                child=child, sink=sink, changed=node.changed, updates=node.updates
+            )
         case _:
             counterpart = _COUNTERPARTS.get(type(node))
             if counterpart is None:

@@ -6,27 +6,32 @@ A pipeline is planned when it is created, so what is in a catalog can be planned
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+from sqlglot import exp
 
 from narrows.catalog.check_options import check_pipeline_options
 from narrows.catalog.declare import declared_sink, declared_source
 from narrows.catalog.describe import ResultTable, describe, show
-from narrows.catalog.objects import Pipeline, Source, View
+from narrows.catalog.objects import Pipeline, Source, SqlFunction, View
 from narrows.catalog.store import CatalogObject, Declared, ObjectStore, find_named
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, joined, listed
 from narrows.explain.plan import Plan
-from narrows.expressions.function import Function
 from narrows.files.names import check_name
+from narrows.functions.users import LOOKS, users_function
 from narrows.logical.on_change import check_on_change
 from narrows.planner.handed_on import mismatch, writers_of
 from narrows.planner.query import plan_query
 from narrows.planner.rules import OFF_BY_DEFAULT, settings
+from narrows.schema import UNKNOWN
+from narrows.sql.function_body import check_body
 from narrows.sql.parse import parse, parse_each
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Create,
+    CreateFunction,
     CreatePipeline,
     CreateSink,
     CreateSource,
@@ -39,6 +44,7 @@ from narrows.sql.statements import (
     Show,
     Statement,
 )
+from narrows.sql.types import any_type, read_type_text
 
 Answer = ResultTable | str | None
 """What a statement answers: rows, the text of an EXPLAIN, or nothing."""
@@ -92,13 +98,17 @@ class Catalog(ObjectStore):
         self.check(_text_of(path), str(path))
 
     def execute_statement(self, statement: Statement) -> Answer:
-        if isinstance(statement, CreateSource | CreateView | CreateSink | Drop | Set):
+        if isinstance(
+            statement, CreateSource | CreateView | CreateFunction | CreateSink | Drop | Set
+        ):
             self._planned.clear()
         match statement:
             case CreateSource():
                 self._declare(statement, self._sources, self._source)
             case CreateView():
                 self._declare(statement, self._views, self._view)
+            case CreateFunction():
+                self._declare(statement, self._sql_functions, self._function)
             case CreateSink():
                 self._declare(statement, self._sinks, declared_sink)
             case CreatePipeline():
@@ -122,12 +132,27 @@ class Catalog(ObjectStore):
                 )
         return None
 
-    def add_function(self, name: str, min_args: int = 0, max_args: int | None = None) -> None:
-        """Makes a user's function known by name. What it looks at is not known: everything."""
+    def add_function(
+        self,
+        name: str,
+        min_args: int = 0,
+        max_args: int | None = None,
+        *,
+        looks: Sequence[str] = (),
+        returns: str | None = None,
+    ) -> None:
+        """Makes a user's function known by name.
+
+        `looks` says, for one argument after the other, what it looks at: a type that has those
+        fields (`STRUCT<c: BIGINT>`), or `length`, `presence`, `nothing`, `all`. What nothing is
+        said of is decoded whole. `returns` is the type of its values.
+        """
         self._planned.clear()
-        self.functions.add(
-            Function(name.lower(), min_args=min_args, max_args=max_args, known=False)
-        )
+        seen = [
+            LOOKS[look.lower()] if look.lower() in LOOKS else read_type_text(look) for look in looks
+        ]
+        gives = UNKNOWN if returns is None else any_type(returns)
+        self.functions.add(users_function(name, min_args, max_args, seen, gives))
 
     def restore(self, before: Declared) -> None:
         self._planned.clear()
@@ -234,6 +259,28 @@ class Catalog(ObjectStore):
             )
         return view
 
+    def _function(self, statement: CreateFunction) -> SqlFunction:
+        function = SqlFunction(
+            name=statement.name,
+            parameters=statement.parameters,
+            returns=statement.returns,
+            body=statement.body,
+        )
+        name = function.name.casefold()
+        if self.functions.find(name) is not None:
+            raise fail(
+                Code.DUPLICATE_OBJECT,
+                f"there is a function `{name}` already, which is not declared by a statement",
+                statement.name_span,
+                "use another name",
+            )
+        mentioned = (call.name.casefold() for call in function.body.tree.find_all(exp.Anonymous))
+        if name in mentioned or name in self.called_by(function.body):
+            message = f"function `{function.name}` would call itself"
+            raise fail(Code.NOT_SUPPORTED, message, statement.name_span)
+        check_body(function.name, function.body.tree, function.parameters, self.all_functions)
+        return function
+
     def _pipeline(self, statement: CreatePipeline) -> Pipeline:
         sinks = tuple(self.sink(name, span).name for name, span in statement.sinks)
         for place, (name, span) in enumerate(statement.sinks):
@@ -258,14 +305,15 @@ class Catalog(ObjectStore):
             return
         name = Name(statement.name, statement.name_span)
         found = find_named(objects, statement.kind.value, name)
-        views = self.views_of(found) if isinstance(found, Source | View) else []
-        if views:
+        others = self.dependents_of(found) if isinstance(found, Source | View | SqlFunction) else []
+        if others:
+            first = others[0].kind.value
             raise fail(
                 Code.OBJECT_IN_USE,
-                f"{statement.kind.value} `{statement.name}` is used by view"
-                f" {listed([f'`{view.name}`' for view in views])}",
+                f"{statement.kind.value} `{statement.name}` is used by {first}"
+                f" {listed([f'`{other.name}`' for other in others])}",
                 statement.name_span,
-                f"drop what uses it first: `DROP VIEW {views[0].name}`",
+                f"drop what uses it first: `DROP {first.upper()} {others[0].name}`",
             )
         users = self.users_of(found)
         if users:
@@ -281,6 +329,8 @@ class Catalog(ObjectStore):
                 del self._sources[key]
             case ObjectKind.VIEW:
                 del self._views[key]
+            case ObjectKind.FUNCTION:
+                del self._sql_functions[key]
             case ObjectKind.SINK:
                 del self._sinks[key]
             case ObjectKind.PIPELINE:

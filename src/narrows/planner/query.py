@@ -10,10 +10,12 @@ from narrows.catalog.options import LATENCY
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean
 from narrows.explain.plan import Plan
+from narrows.logical.delta import changed_rows
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.query import Built, build
 from narrows.logical.required import required
 from narrows.logical.streaming import check_streaming
+from narrows.logical.updates import NOT_TOLD_APART, updates_of
 from narrows.logical.walk import sources_of
 from narrows.notices import Notice
 from narrows.optimizer.rules.covering_projection import projection_notices
@@ -48,7 +50,7 @@ def plan_query(
     """Plans a parsed query; with a pipeline, its sinks stand on top of it."""
     try:
         with deep_recursion():
-            built = build(query, catalog.find_table, catalog.functions)
+            built = build(query, catalog.find_table, catalog.all_functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
             plan = _optimise(bound, built.notices, disabled, check, ansi=catalog.is_ansi())
@@ -100,8 +102,16 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
         _refuse_what_it_cannot_write(built.plan, pipeline, catalog.sink(name))
         _refuse_reading_its_output(built.plan, pipeline, catalog.sink(name))
         _refuse_what_streams_cannot_read(built.plan, pipeline, catalog, catalog.sink(name))
-    sinks = [DataSink(child=built.plan, sink=catalog.sink(name)) for name in pipeline.sinks]
-    return sinks[0] if len(sinks) == 1 else Tail(sinks=tuple(sinks))
+    sinks = [catalog.sink(name) for name in pipeline.sinks]
+    rows = changed_rows(built, pipeline, sinks)
+    updates = updates_of(built.plan, pipeline, sinks)
+    if updates is not None and updates.key is None:
+        built.notices.append(NOT_TOLD_APART)
+    key = None if updates is None else updates.key or ()
+    ends = [
+        DataSink(child=rows.plan, sink=sink, changed=rows.changed, updates=key) for sink in sinks
+    ]
+    return ends[0] if len(ends) == 1 else Tail(sinks=tuple(ends))
 
 
 def _refuse_what_it_cannot_write(plan: Node, pipeline: Pipeline, sink: Sink) -> None:

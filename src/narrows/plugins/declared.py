@@ -19,6 +19,8 @@ OptionMap = Mapping[str, object]
 
 Guarantee = Literal["exactly once", "at least once", "none"]
 
+_ADDED = "it adds rows, and changes none"
+
 NO_FORMAT = "none"
 """What is shown as the format of a sink that takes rows."""
 
@@ -87,6 +89,8 @@ class FormatSpec(Declaration):
     """Why a source of this format cannot have such columns; None if it can."""
     check_outputs: Callable[[Struct], str | None] = lambda outputs: None
     """Why a sink of this format cannot write such columns; None if it can."""
+    has_types: bool = False
+    """Do its files say of which types values are? Then not every value can be read as a text."""
     kernel: Callable[[], str] | None = None
     """Which kernel decodes it in this process, for formats that more than one can."""
 
@@ -144,6 +148,9 @@ class ConnectorSpec(Declaration):
     Then what a pipeline writes can be watched. It may depend on their options."""
     check_outputs: Callable[[Struct, OptionMap], str | None] = lambda outputs, options: None
     """Why a sink with such options cannot take such columns; None if it can."""
+    replaced_by: Callable[[OptionMap], tuple[str, ...] | str] = lambda options: _ADDED
+    """The columns by which rows of a sink with such options replace each other, so that the last
+    one of each value is what is there in the end; or why they do not."""
     takes_rows: bool = False
     """Do its sinks take rows? Then nothing is encoded, and there is no format to choose."""
     default_sink_format: str = DEFAULT_FORMAT

@@ -24,13 +24,15 @@ from narrows.planner.query import plan_query
 from narrows.service.demands import PlannedDemands
 from narrows.service.inboxes import Inboxes
 from narrows.service.security import check_declaration, hide_code
-from narrows.service.store import Declaration, ServiceStore, declaring_text, kind_of
+from narrows.service.store import Created, Declaration, ServiceStore, declaring_text, kind_of
 from narrows.sql.parse import parse_spans
 from narrows.sql.statements import (
     Create,
+    CreateFunction,
     CreatePipeline,
     CreateSink,
     CreateSource,
+    CreateView,
     Drop,
     Explain,
     ObjectKind,
@@ -111,7 +113,7 @@ class Declarations:
                         message = "here objects are declared and pipelines started, nothing else"
                         raise fail(Code.NOT_SUPPORTED, message, span)
                     statement, text = parsed, declaring_text(parsed, sql, span)
-                    if isinstance(parsed, CreateSource | CreateSink | CreatePipeline) and replacing:
+                    if isinstance(parsed, Created) and replacing:
                         statement = _replacing(parsed)
                         if text == self._store.statement(kind_of(parsed), parsed.name):
                             continue
@@ -167,7 +169,7 @@ class Declarations:
                     case CreatePipeline(name=name):
                         scratch.execute_statement(_replacing(statement))
                         planned = scratch.plan_pipeline(name, pruning=pruning), name
-                    case CreateSource() | CreateSink():
+                    case CreateSource() | CreateView() | CreateFunction() | CreateSink():
                         scratch.execute_statement(_replacing(statement))
                     case Drop() | Set():
                         scratch.execute_statement(statement)
@@ -191,7 +193,5 @@ class Declarations:
         return scratch
 
 
-def _replacing(
-    statement: CreateSource | CreateSink | CreatePipeline,
-) -> CreateSource | CreateSink | CreatePipeline:
+def _replacing(statement: Created) -> Created:
     return replace(statement, or_replace=True, if_not_exists=False)

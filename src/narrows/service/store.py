@@ -23,6 +23,7 @@ from narrows.files.atomic import make_private, write_atomically
 from narrows.files.small import damaged, disk_errors
 from narrows.sql.parse import parse_spans
 from narrows.sql.statements import (
+    CreateFunction,
     CreatePipeline,
     CreateSink,
     CreateSource,
@@ -33,14 +34,17 @@ from narrows.sql.statements import (
 )
 
 Desired = Literal["running", "stopped", "dropped"]
-Declaration = CreateSource | CreateView | CreateSink | CreatePipeline | Drop | Set
+Created = CreateSource | CreateView | CreateFunction | CreateSink | CreatePipeline
+Declaration = Created | Drop | Set
 """Statements that change what is kept."""
 
 _ORDER = (
     "set",
-    *(ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.VIEW, ObjectKind.SINK, ObjectKind.PIPELINE),
+    *(ObjectKind.FUNCTION, ObjectKind.STREAM, ObjectKind.TABLE, ObjectKind.VIEW),
+    *(ObjectKind.SINK, ObjectKind.PIPELINE),
 )
-"""Views know sources, pipelines know all of them; nothing else knows anything."""
+"""Views know sources and functions, pipelines know all of them; nothing else knows anything."""
+_KNOW_EACH_OTHER = (ObjectKind.FUNCTION, ObjectKind.VIEW)
 _SOURCES = (ObjectKind.STREAM, ObjectKind.TABLE)
 
 Key = tuple[object, str]
@@ -112,7 +116,7 @@ class ServiceStore:
                 self._statements.pop((kind, name.casefold()), None)
                 if kind is ObjectKind.PIPELINE:
                     self._desired[name.casefold()] = "dropped"
-            case CreateSource() | CreateView() | CreateSink() | CreatePipeline():
+            case _:
                 kind, name = kind_of(statement), statement.name.casefold()
                 if kind in _SOURCES:  # streams and tables share their names
                     for other in _SOURCES:
@@ -125,7 +129,7 @@ class ServiceStore:
             texts = {
                 name: text for (kind, name), text in self._statements.items() if kind == wanted
             }
-            yield from _views_first(texts) if wanted is ObjectKind.VIEW else texts.values()
+            yield from _used_first(texts) if wanted in _KNOW_EACH_OTHER else texts.values()
 
     # --- what shall run ---------------------------------------------------------------------------
 
@@ -167,8 +171,9 @@ class ServiceStore:
             return None
 
 
-def _views_first(texts: Mapping[str, str]) -> Iterator[str]:
-    """Views, each after those that it names: one that was replaced may read a younger one."""
+def _used_first(texts: Mapping[str, str]) -> Iterator[str]:
+    """Views, or functions, each after those that it names: one that was replaced may use a younger
+    one."""
     waiting = dict(texts)
     while waiting:
         for name, text in waiting.items():
@@ -186,12 +191,12 @@ def declaring_text(statement: Declaration, text: str, span: Span) -> str:
     return f"CREATE {kind_of(statement).value.upper()} {text[statement.name_span.start : span.end]}"
 
 
-def kind_of(
-    statement: CreateSource | CreateView | CreateSink | CreatePipeline | Drop,
-) -> ObjectKind:
+def kind_of(statement: Created | Drop) -> ObjectKind:
     match statement:
         case CreateView():
             return ObjectKind.VIEW
+        case CreateFunction():
+            return ObjectKind.FUNCTION
         case CreateSink():
             return ObjectKind.SINK
         case CreatePipeline():

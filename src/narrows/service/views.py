@@ -109,7 +109,9 @@ def _source(service: Service, source: Source) -> dict[str, Any]:
         "format": source.format,
         "shared": source.shared,
         "options": _options(source.options),
-        "columns": [models.ColumnInfo(name=f.name, type=f.type.sql()) for f in source.schema],
+        "columns": [
+            models.ColumnInfo(name=f.name, type=source.type_text(f)) for f in source.schema
+        ],
         "leaves": count_leaves(source.schema),
         "leaves_decoded": leaves_decoded(source, decoded_now(service, source)),
         "pipelines": [user.name for user in service.catalog.users_of(source)],

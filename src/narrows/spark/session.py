@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -308,6 +308,22 @@ class Session:
         check_on_change(source, statement.options, self.catalog.functions)
         self.catalog.add_source(source)
         self._frames[name.casefold()] = payloads
+
+    def register_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        returns: str = "string",
+        looks: Sequence[str] = (),
+    ) -> None:
+        """Makes a Python function one that queries may call.
+
+        `looks` says what it looks at, one argument after the other, so that no more is decoded for
+        it: a type that has those fields (`STRUCT<c: BIGINT>`), or `length`, `presence`, `nothing`,
+        `all`. Fields that it did not name are NULL. What nothing is said of it gets whole.
+        """
+        self.catalog.add_function(name, looks=looks, returns=returns)
+        self.spark.udf.register(name, function, returns)
 
     def _register_rows(
         self, name: str, frame: DataFrame, options: Mapping[str, OptionValue]

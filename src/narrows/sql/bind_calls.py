@@ -13,6 +13,7 @@ from narrows.expressions.function import Function, Kind
 from narrows.expressions.nodes import Call, Expr, SortKey, columns_of
 from narrows.sql.bind_arguments import FOLDING, IN_ANALYTIC, bind_arguments
 from narrows.sql.binding import find_function, refused, span_of
+from narrows.sql.written_out import written_out
 
 if TYPE_CHECKING:
     from narrows.sql.bind import Binder
@@ -45,10 +46,10 @@ def bind_call(binder: Binder, node: exp.Expr) -> Expr:
     if _may_be_around(binder, function):
         found = _aggregate_around(binder, function, call, span)
         if found is not None:
-            return _apply_clauses(binder, found, clauses, span)
+            return written_out(binder, _apply_clauses(binder, found, clauses, span))
     _check_place(binder, function, clauses, span)
     bound = bind_arguments(binder, function, call, span)
-    return _apply_clauses(binder, bound, clauses, span)
+    return written_out(binder, _apply_clauses(binder, bound, clauses, span))
 
 
 def _may_be_around(binder: Binder, function: Function) -> bool:
@@ -156,7 +157,7 @@ def _check_place(binder: Binder, function: Function, clauses: _Clauses, span: Sp
 # --- clauses --------------------------------------------------------------------------------------
 
 
-def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | None) -> Expr:
+def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | None) -> Call:
     function = call.function
     if clauses.ignore_nulls:
         if function.kind not in FOLDING:

@@ -105,4 +105,6 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
         yield part
 
 
-_BEFORE_A_NAME = frozenset(("CREATE", "OR", "REPLACE", "IF", "NOT", "EXISTS", *KINDS))
+_BEFORE_A_NAME = frozenset(
+    ("CREATE", "OR", "REPLACE", "TEMPORARY", "TEMP", "IF", "NOT", "EXISTS", *KINDS)
+)

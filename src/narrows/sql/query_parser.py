@@ -89,6 +89,8 @@ def _syntax_error(error: ParseError, tokens: list[Token]) -> NarrowsError:
 def _syntax_hint(read: list[Token]) -> str | None:
     """What may be wrong, from the tokens up to the one that did not fit: a statement that begins
     before the last one has ended, or a word before it that is misspelt."""
+    if _is_word(read[-1], ("VALUES",)):
+        return "VALUES begins rows of constants; the function is written `` `values`(...) ``"
     open_brackets = sum((token.text == "(") - (token.text == ")") for token in read)
     if len(read) > 2 and not open_brackets:
         before, last = read[-2:]

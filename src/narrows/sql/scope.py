@@ -6,7 +6,7 @@ the binder ever looks at a bare name again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -98,6 +98,8 @@ class Scope:
     from around a subquery is computed there."""
     outer: Scope | None = None
     """What is in sight around a subquery; names that are not found here are looked up there."""
+    in_the_end: Callable[[Name], Expr | None] = lambda name: None
+    """What a name means that nothing else in sight has, here or around here."""
     _variables: list[dict[str, Variable]] = field(default_factory=list)
 
     def add(self, relation: Relation, span: Span | None) -> None:
@@ -154,6 +156,9 @@ class Scope:
             if found is not None:
                 return found
             scope = scope.outer
+        last = self.in_the_end(names[0])
+        if last is not None:
+            return last, names[1:]
         raise self._unknown(names)
 
     def knows(self, names: Sequence[Name]) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import Token
 
 from narrows.errors import Code, Span, did_you_mean, fail
+from narrows.sql.converted_types import Converted
 from narrows.sql.cursor import Cursor
+from narrows.sql.function_parser import read_function
 from narrows.sql.option_list import read_options
 from narrows.sql.query_parser import COMMANDS, QUERY_WORDS, read_query
 from narrows.sql.scope import Name
@@ -105,8 +107,8 @@ class StatementParser:
         if cursor.take("PROJECTION"):
             return self._create_projection(or_replace)
         if cursor.at_word("TEMPORARY", "TEMP"):
-            cursor.advance()  # a catalog keeps nothing on the disk: every view is
-            if not cursor.at_word("VIEW"):
+            cursor.advance()  # a catalog keeps nothing on the disk: every view and function is
+            if not cursor.at_word("VIEW", "FUNCTION"):
                 cursor.expect("VIEW")
         kind = self._kind()
         if_not_exists = cursor.take_words("IF NOT EXISTS")
@@ -114,7 +116,8 @@ class StatementParser:
         match kind:
             case ObjectKind.STREAM | ObjectKind.TABLE:
                 cursor.expect("(")
-                schema = read_columns(cursor)
+                converted: dict[str, Converted] = {}
+                schema = read_columns(cursor, converted=converted)
                 cursor.expect(")")
                 return CreateSource(
                     name=name,
@@ -124,6 +127,7 @@ class StatementParser:
                     kind=kind,
                     schema=schema,
                     options=read_options(cursor),
+                    converted=converted,
                 )
             case ObjectKind.VIEW:
                 columns: tuple[tuple[str, Span], ...] = ()
@@ -138,6 +142,10 @@ class StatementParser:
                     or_replace=or_replace,
                     columns=tuple(Name(*column) for column in columns),
                     query=self.query(),
+                )
+            case ObjectKind.FUNCTION:
+                return read_function(
+                    cursor, self._source, Name(name, name_span), if_not_exists, or_replace
                 )
             case ObjectKind.SINK:
                 return CreateSink(

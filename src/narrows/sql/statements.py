@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from narrows.errors import Span
 from narrows.plugins.options import Options
-from narrows.schema import Struct
+from narrows.schema import DataType, Struct
+from narrows.sql.converted_types import Converted
 from narrows.sql.scope import Name
 
 if TYPE_CHECKING:  # loaded when something is parsed
@@ -19,6 +21,7 @@ class ObjectKind(Enum):
     STREAM = "stream"
     TABLE = "table"
     VIEW = "view"
+    FUNCTION = "function"
     SINK = "sink"
     PIPELINE = "pipeline"
 
@@ -60,6 +63,8 @@ class CreateSource(Create):
     kind: ObjectKind
     schema: Struct
     options: Options
+    converted: Mapping[str, Converted] = field(default_factory=dict)
+    """What is made of columns that are read as texts, by their names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +85,16 @@ class CreateView(Create):
 
     columns: tuple[Name, ...]
     query: Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateFunction(Create):
+    """CREATE FUNCTION f (a INT) RETURNS INT RETURN a + 1"""
+
+    parameters: Struct
+    returns: DataType | None
+    body: Query
+    """The expression, as what it is the only column of."""
 
 
 @dataclass(frozen=True, kw_only=True)

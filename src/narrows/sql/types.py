@@ -28,6 +28,7 @@ from narrows.schema import (
     Struct,
 )
 from narrows.sql.constant_parser import WRITTEN
+from narrows.sql.converted_types import Converted, read_converted
 from narrows.sql.cursor import Cursor
 from narrows.sql.dialect import MAX_NESTING, NarrowsDialect, tokenize
 
@@ -55,14 +56,18 @@ _TEXTS = ("VARCHAR", "CHAR")
 _NESTED = ("STRUCT", "ARRAY", "MAP")
 _MAX_PRECISION = 38
 _ANY_VALUE = "a STRING holds any value, as JSON text"
+_BY_ITSELF = (
+    "only a column by itself may be one; inside of others use STRING, and `CAST(x AS {})` in the"
+    " query"
+)
 _OTHER_TYPES = {
-    "VARIANT": _ANY_VALUE,
+    "VARIANT": "only a column by itself may be one; inside of others use STRING: " + _ANY_VALUE,
     "JSON": _ANY_VALUE,
     "OBJECT": "`STRUCT<name: TYPE, ...>` for fields that are known, `MAP<STRING, TYPE>` for others",
     "TEXT": "use STRING",
     "DATETIME": "use TIMESTAMP",
-    "TIMESTAMP_NTZ": "use TIMESTAMP, and `CAST(x AS TIMESTAMP_NTZ)` in the query",
-    "INTERVAL": "use STRING, and `CAST(x AS INTERVAL DAY TO SECOND)` in the query",
+    "TIMESTAMP_NTZ": _BY_ITSELF.format("TIMESTAMP_NTZ"),
+    "INTERVAL": _BY_ITSELF.format("INTERVAL DAY TO SECOND"),
     "TIMESTAMPTZ": "use TIMESTAMP",
     "TIME": "use STRING, and `CAST(x AS TIME)` in the query",
 }
@@ -77,8 +82,27 @@ def read_schema(text: str) -> Struct:
     return schema
 
 
-def read_columns(cursor: Cursor, depth: int = 0) -> Struct:
-    """`name TYPE, name TYPE, ...`, for the columns of a row and the fields of a struct alike."""
+def read_type_text(text: str) -> DataType:
+    """A type from its text."""
+    cursor = Cursor(tokenize(text), text)
+    dtype = read_type(cursor)
+    cursor.expect_end("the type")
+    return dtype
+
+
+def any_type(text: str) -> DataType:
+    """A type of Spark's from its text; unknown where no column may have it."""
+    try:
+        return read_type_text(text)
+    except NarrowsError:
+        return UNKNOWN
+
+
+def read_columns(
+    cursor: Cursor, depth: int = 0, converted: dict[str, Converted] | None = None
+) -> Struct:
+    """`name TYPE, name TYPE, ...`, for the columns of a row and the fields of a struct alike. Where
+    columns may be of types that no reader has, it is noted in `converted` what is made of them."""
     fields: list[Field] = []
     seen: set[str] = set()
     while True:
@@ -87,7 +111,13 @@ def read_columns(cursor: Cursor, depth: int = 0) -> Struct:
             raise fail(Code.DUPLICATE_COLUMN, f"column `{name}` is declared twice", span)
         seen.add(name)
         cursor.take(":")
-        fields.append(Field(name, read_type(cursor, depth)))
+        made = None if converted is None else read_converted(cursor)
+        if made is None:
+            fields.append(Field(name, read_type(cursor, depth)))
+        else:
+            fields.append(Field(name, STRING))
+            assert converted is not None
+            converted[name] = made
         _refuse_constraints(cursor)
         if not cursor.take(","):
             return Struct(tuple(fields))

@@ -258,3 +258,38 @@ def test_many_columns_of_few_rows_read_as_one_by_one() -> None:
         assert written("json", [Encoded(whole, text)], **options) == written(
             "json", plain, **options
         )
+
+
+# --- fields that only some rows have ----------------------------------------------------------
+
+
+def _changed(*flags: bool) -> pa.Array:
+    return pa.array(flags, pa.bool_())
+
+
+@pytest.mark.parametrize("omit", [False, True])
+def test_json_leaves_out_what_has_not_changed(omit: bool) -> None:
+    rows = [
+        Values("a", pa.array([1, None, None]), _changed(True, True, False)),
+        Values("b", pa.array(["x", None, "y"])),
+        Values(
+            "c", pa.array([None, [1], None], pa.list_(pa.int64())), _changed(False, True, False)
+        ),
+    ]
+    lines = written("json", rows, omit_null_columns=omit).decode().splitlines()
+    if omit:
+        assert lines == ['{"a":1,"b":"x"}', '{"c":[1]}', '{"b":"y"}']
+    else:
+        assert lines == ['{"a":1,"b":"x"}', '{"a":null,"b":null,"c":[1]}', '{"b":"y"}']
+
+
+def test_a_row_in_which_nothing_has_changed() -> None:
+    rows = [Values("a", pa.array([None, 1]), _changed(False, True))]
+    assert written("json", rows).decode().splitlines() == ["{}", '{"a":1}']
+
+
+def test_other_formats_have_all_columns_in_every_row() -> None:
+    rows = [Values("a", pa.array([None, 1]), _changed(False, True)), Values("b", pa.array([5, 6]))]
+    assert written("csv", rows).decode() == ",5\n1,6\n"
+    table = pq.read_table(io.BytesIO(written("parquet", rows)))
+    assert table.to_pydict() == {"a": [None, 1], "b": [5, 6]}

@@ -69,6 +69,21 @@ def test_views_are_there_again_each_after_what_it_reads(tmp_path: Path) -> None:
         assert sorted(api.service.catalog.of_kind(ObjectKind.VIEW)) == ["v", "w"]
 
 
+def test_functions_are_there_again_each_after_what_it_calls(tmp_path: Path) -> None:
+    with served(tmp_path) as api:
+        api.sql(f"{STREAM}; {SINK}; CREATE FUNCTION f(x BIGINT) RETURN x")
+        api.sql("CREATE FUNCTION g(x BIGINT) RETURN x + 1")
+        api.sql("CREATE OR REPLACE TEMPORARY FUNCTION f(x BIGINT) RETURN g(x) * 2")
+        api.sql("CREATE VIEW v AS SELECT f(a) AS a FROM s")
+        api.sql("CREATE PIPELINE p INTO k AS SELECT a FROM v")
+        text = api.get("/export").text
+    assert text.index("FUNCTION g") < text.index("FUNCTION f") < text.index("VIEW v")
+    with served(tmp_path) as api:
+        assert api.get("/export").text == text
+        assert sorted(api.service.catalog.of_kind(ObjectKind.FUNCTION)) == ["f", "g"]
+        assert "is used by view `v`" in api.sql("DROP FUNCTION g").text
+
+
 def test_what_shall_run_is_started_again(tmp_path: Path) -> None:
     opening, sessions = fake_sessions()
     with served(tmp_path, opening) as api:

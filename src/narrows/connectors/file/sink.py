@@ -25,11 +25,12 @@ from narrows.connectors.letters import (
     sweep_unpublished,
     unpublished,
 )
+from narrows.connectors.row_columns import row_columns
 from narrows.connectors.target import SinkTarget
 from narrows.files.output_names import BatchFiles
 from narrows.files.small import disk_errors
 from narrows.formats.base import find_format
-from narrows.formats.encoder import Encoded, RowColumns, Values
+from narrows.formats.encoder import RowColumns
 
 _PIECE_BYTES = 64 << 20
 """Rows are encoded in pieces: Arrow counts the bytes of a column of text in 32 bits."""
@@ -158,16 +159,7 @@ class FileSinkTask:
         return path
 
     def _columns(self, batch: pa.RecordBatch) -> RowColumns:
-        rows: list[Values | Encoded] = []
-        for part in self._parts:
-            array = batch.column(part.column)
-            if pa.types.is_large_string(array.type):
-                array = array.cast(pa.string())
-            if part.fragment is None:
-                rows.append(Values(part.name, array))
-            else:
-                rows.append(Encoded(part.fragment, array))
-        return rows
+        return row_columns(self._parts, batch)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,13 @@ from narrows.connectors.base import (
     SourceConnector,
     SourceDeclaration,
 )
-from narrows.connectors.kafka.sink.options import SINK_OPTIONS, guarantee, make_sink, reads_back
+from narrows.connectors.kafka.sink.options import (
+    SINK_OPTIONS,
+    guarantee,
+    make_sink,
+    reads_back,
+    replaced_by,
+)
 from narrows.connectors.kafka.source.options import SOURCE_OPTIONS
 from narrows.schema import BIGINT, BINARY, INT, STRING, TIMESTAMP, Array, Field, Struct
 
@@ -52,6 +58,7 @@ CONNECTOR = Connector(
     },
     identity=("topic",),  # brokers come and go
     samples=True,
+    replaced_by=replaced_by,
     source=_source,
     reader=_reader,
     sink=make_sink,

@@ -22,7 +22,13 @@ from narrows.connectors.base import (
     SourceDeclaration,
 )
 from narrows.connectors.mqtt.options import SOURCE_OPTIONS
-from narrows.connectors.mqtt.sink_options import SINK_OPTIONS, guarantee, make_sink, reads_back
+from narrows.connectors.mqtt.sink_options import (
+    SINK_OPTIONS,
+    guarantee,
+    make_sink,
+    reads_back,
+    replaced_by,
+)
 from narrows.errors import Code, fail
 from narrows.schema import BOOLEAN, INT, STRING, TIMESTAMP, Array, Field, Struct
 
@@ -65,6 +71,7 @@ CONNECTOR = Connector(
     },
     identity=("topic",),  # brokers come and go
     samples=True,
+    replaced_by=replaced_by,
     source=_source,
     reader=_reader,
     sink=make_sink,

@@ -55,6 +55,13 @@ def guarantee(options: OptionMap) -> Guarantee:
     return "at least once" if options.get("qos", 1) else "none"
 
 
+def replaced_by(options: OptionMap) -> tuple[str, ...] | str:
+    """The broker keeps the last message of each topic, where it is told to."""
+    if options.get("retain") is not True:
+        return "the broker keeps none of them (`retain = true`)"
+    return columns_of_text(str(options["topic"]))
+
+
 def reads_back(source: OptionMap, sink: OptionMap) -> tuple[str, str] | None:
     """Topics that are made of rows nobody knows before."""
     written, read = parse_row_text(str(sink["topic"])).constant, str(source["topic"])

@@ -56,7 +56,10 @@ class JsonEncoder:
         if isinstance(part, Encoded):
             text = part.array.cast(pa.string())
             return [text.fill_null(self.null_fields(part.fragment)) if text.null_count else text]
-        return self._field(field_start(part.name), part.array)
+        pieces = self._field(field_start(part.name), part.array)
+        if part.changed is None:
+            return pieces
+        return [pc.if_else(part.changed, _joined(pieces, len(part.array)), "")]
 
     def null_fields(self, fragment: Fragment) -> str:
         """What the fields of a row look like that an outer join made up."""

@@ -1,7 +1,7 @@
 """The JSON encoder of the native kernel: writes what `JsonEncoder` writes, byte for byte.
 
 Rows that have something uncommon in them - times in a region's zone, years before 0, types that
-Spark does not have - it leaves to the portable encoder.
+Spark does not have, fields that only some of them have - it leaves to the portable encoder.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class NativeJsonEncoder:
         return self.portable.fragment(fragment, columns) if texts is None else texts
 
     def objects(self, rows: RowColumns, end: str) -> pa.Array:
+        if any(isinstance(part, Values) and part.changed is not None for part in rows):
+            return self.portable.objects(rows, end)
         texts = self._encode([self._part(part) for part in rows], "}" + end)
         return self.portable.objects(rows, end) if texts is None else texts
 

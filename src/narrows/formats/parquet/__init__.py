@@ -23,6 +23,7 @@ def _encoder(options: OptionMap) -> Encoder:
 
 FORMAT = Format(
     name="parquet",
+    has_types=True,
     source_options=(),
     sink_options=(
         OptionSpec(

@@ -93,7 +93,12 @@ def _computed_names(rows: Node) -> list[str]:
 def parts_of(sink: DataSink) -> tuple[RowPart, ...]:
     """The parts of a row, in the order of the select list."""
     rows = rows_of(sink)
-    parts = {ordinal: RowPart(f"o{place}", name) for place, (ordinal, name) in _computed(rows)}
+    columns = {ordinal: f"o{place}" for place, (ordinal, _) in _computed(rows)}
+    parts = {
+        ordinal: RowPart(columns[ordinal], name, changed=columns.get(sink.changed.get(ordinal, -1)))
+        for _, (ordinal, name) in _computed(rows)
+        if ordinal not in sink.changed.values()
+    }
     if isinstance(sink.child, PhysicalEncoder):
         parts |= _fragments(rows, sink.child)
     return tuple(part for _, part in sorted(parts.items()))

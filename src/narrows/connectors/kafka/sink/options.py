@@ -65,6 +65,12 @@ def guarantee(options: OptionMap) -> Guarantee:
     return "exactly once" if options.get("exactly_once") is True else "at least once"
 
 
+def replaced_by(options: OptionMap) -> tuple[str, ...] | str:
+    """A topic that is compacted keeps the last message of each key."""
+    key = options.get("key")
+    return "it has no `key`" if key is None else columns_of_column_or_text(str(key))
+
+
 def reads_back(source: OptionMap, sink: OptionMap) -> tuple[str, str] | None:
     """Topics that are made of rows nobody knows before."""
     written = parse_row_text(str(sink["topic"])).constant
