@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.damage import DAMAGES
-from support.damaged_state import BASE, StateUnderTest, check_case
+from support.damaged_state import BASE, QUICK, StateUnderTest, check_case
 
 KINDS = {
     f"checkpoints/{BASE}/metadata": "truncated",
@@ -19,12 +19,17 @@ KINDS = {
     f"checkpoints/{BASE}/commits/.1.crc": "flipped",
     f"checkpoints/{BASE}/sources/0/1": "flipped",
     f"entries/{BASE}/s/000000000001-000000000001.entries": "truncated",
+    f"entries/{QUICK}/s/position": "truncated",
     f"pipelines/{BASE}.json": "flipped",
     f"statistics/{BASE}/s/00000000000000000001-0.json": "emptied",
     "projections/c.json": "flipped",
     "tables/t.json": "truncated",
 }
-HEALS = {f"checkpoints/{BASE}/commits/1": "missing", "version": "missing"}
+HEALS = {
+    f"checkpoints/{BASE}/commits/1": "missing",
+    f"entries/{QUICK}/s/position": "missing",
+    "version": "missing",
+}
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import narrows
 
 SELECTS = {
     "p": "SELECT a FROM s",
+    "l": "SELECT a FROM s",
     "w": "SELECT max(a) AS a FROM e GROUP BY tumblingwindow('ss', 1)",
     "c": "SELECT max(a) AS a FROM e GROUP BY countwindow(1)",
     "u": "SELECT a, lag(a) OVER () AS b FROM s",
@@ -30,7 +31,8 @@ def _connect(spark: SparkSession, folder: Path, state: str) -> narrows.Session:
         """
     )
     for name, select in SELECTS.items():
-        session.execute(f"CREATE PIPELINE {name} INTO out AS {select}")
+        options = "WITH (latency = 'low')" if name == "l" else ""
+        session.execute(f"CREATE PIPELINE {name} INTO out {options} AS {select}")
     return session
 
 
@@ -65,12 +67,13 @@ def test_a_moved_state_folder_goes_on(
     assert _output(tmp_path) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("pipeline", ["p", "l"])
 def test_a_state_folder_that_is_removed_is_said_in_one_line(
-    small_data: SparkSession, tmp_path: Path
+    pipeline: str, small_data: SparkSession, tmp_path: Path
 ) -> None:
     _put(tmp_path, 0)
     with _connect(small_data, tmp_path, "state") as session:
-        run = session.start("p", trigger="100 milliseconds")
+        run = session.start(pipeline, trigger="100 milliseconds")
         (tmp_path / "state").rename(tmp_path / "elsewhere")
         with pytest.raises(narrows.NarrowsError, match="is gone: somebody has removed or moved"):
             run.await_done(timeout=120)

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.worker.dead_letters import read_dead_letters
 
-BASE, WINDOWS, SHARED = "p", "w", "q"
-PIPELINES = (BASE, WINDOWS, SHARED)
+BASE, WINDOWS, SHARED, QUICK = "p", "w", "q", "l"
+PIPELINES = (BASE, WINDOWS, SHARED, QUICK)
 _NUMBERS = re.compile(r"\d+")
 _LEFT_OUT = re.compile(
     r"spark\.log|state/|segments/|\.lock$|registry\.lock|/rows/|parquet|_SUCCESS"
@@ -91,11 +91,13 @@ class StateUnderTest:
             BASE: "SELECT a FROM s",
             WINDOWS: "SELECT max(a) AS a FROM e GROUP BY tumblingwindow('ss', 1)",
             SHARED: "SELECT a FROM h",
+            QUICK: "SELECT a FROM s",
         }
         for name, select in selects.items():
             session.execute(
                 f"CREATE SINK {name}_out WITH ({files} = '{self.work}/out/{name}');"
-                f"CREATE PIPELINE {name} INTO {name}_out AS {select}"
+                f"CREATE PIPELINE {name} INTO {name}_out"
+                f" WITH (latency = '{'low' if name == QUICK else 'normal'}') AS {select}"
             )
         return session
 

@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 
+from narrows.connectors import entry_log
 from narrows.connectors.base import Segmented, Share, find_connector
 from narrows.connectors.entry_log import EntryLog
 from narrows.demand import ALL, NOTHING, fields
@@ -126,6 +127,22 @@ class SourceLaws:
             reading.source.committed(entry)  # after a crash it may be told again
         assert reading.log.last() >= 0
         assert reading.all_rows() == _rows(7)
+
+    def test_what_is_folded_was_taken_all_the_same(
+        self, case: SourceCase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(entry_log, "_KEPT", 1)
+        monkeypatch.setattr(entry_log, "_WORTH_FOLDING", 2)
+        reading = Reading(case)
+        for number in range(6):
+            _put(case, 1, number)
+            (entry,) = reading.drain()
+            assert reading.rows(entry) == _rows(1, number)
+            reading.log.fold(number, reading.source.folded)
+            reading.source.committed(entry)
+            reading.restart()
+            assert reading.admit() is None
+            reading.source.committed(entry)
 
     # --- entries and ranges -----------------------------------------------------------------------
 

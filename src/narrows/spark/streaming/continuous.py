@@ -108,9 +108,14 @@ class EntryLoop:
         self._position.move(number)
         self._published = number
 
+    @property
+    def is_gone(self) -> bool:
+        """Has somebody removed the state folder?"""
+        return not self._position.is_there
+
     def settle(self) -> None:
         """The position is on the disk; then the source may know, and forget what it has kept."""
-        if not self._position.is_there:
+        if self.is_gone:
             raise self.intake.gone()
         if self._published > self._settled:
             self._position.sync()
@@ -175,7 +180,7 @@ class ContinuousQuery:
             self._loop.settle()
         except BaseException as error:
             if not self._stopped.is_set():
-                self._failure = error
+                self._failure = intake.gone() if self._loop.is_gone else error
         finally:
             with contextlib.suppress(Exception):  # the first reason is the one to tell
                 intake.stop()
