@@ -39,7 +39,7 @@ COUNTED = "SELECT k, count(*) AS n FROM s GROUP BY k"
     [
         ("any", COUNTED, "updates=[k]"),
         ("updates", COUNTED, "updates=[k]"),
-        ("topic", COUNTED, "updates=[k]"),
+        ("topic", COUNTED, "mode=upsert, updates=[k]"),
         ("retained", "SELECT count(*) AS n, j, k FROM s GROUP BY k, j", "updates=[k, j]"),
         ("last", "SELECT count(*) AS n FROM s", "updates=[]"),
         ("any", "SELECT k AS `a b`, sum(a) AS n FROM s GROUP BY k", "updates=[`a b`]"),

@@ -510,6 +510,8 @@ class DataSink(UnaryNode):
             "connector": self.sink.connector,
             "format": self.sink.format,
         }
+        if "mode" in self.sink.options:
+            info["mode"] = str(self.sink.options["mode"])
         if changed:
             info["changed"] = Listing(changed, ", ")
         if self.updates is not None:
