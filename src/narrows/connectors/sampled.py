@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from narrows.connectors.base import (
@@ -96,6 +96,11 @@ class SampledSource(SourceConnector):
     def committed(self, entry: Entry) -> None:
         self._source.committed(entry[_OF_SOURCE])
 
+    def folded(self, entries: Iterable[Entry]) -> Entry | None:
+        taken = list(entries)
+        folded = self._source.folded(entry[_OF_SOURCE] for entry in taken)
+        return None if folded is None else {**taken[-1], _OF_SOURCE: folded}
+
     def start(self) -> None:
         self._source.start()
 
@@ -128,6 +133,9 @@ class _SourceLog(EntryLog):
 
     def entry(self, number: int) -> Entry:
         return self._log.entry(number)[_OF_SOURCE]
+
+    def numbered(self, after: int = EMPTY) -> Iterator[tuple[int, Entry]]:
+        return ((number, entry[_OF_SOURCE]) for number, entry in self._log.numbered(after))
 
     def append(self, entry: Entry) -> int:
         raise NotImplementedError("sources read the log, and do not write it")

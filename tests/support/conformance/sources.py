@@ -144,6 +144,25 @@ class SourceLaws:
             assert reading.admit() is None
             reading.source.committed(entry)
 
+    @pytest.mark.parametrize("sampled", [False, True])
+    def test_one_entry_may_say_what_many_took(self, case: SourceCase, sampled: bool) -> None:
+        if sampled and not find_connector(case.connector).samples:
+            return
+        more = {"sample": "latest every 1 ms"} if sampled else {}
+        _put(case, 5)
+        reading = Reading(case, more=more or case.limit.options)
+        reading.drain()
+        folded = reading.source.folded(entry for _, entry in reading.numbered())
+        if folded is None:
+            return
+        other = Reading(case, "other", more=more)
+        other.log.append(folded)
+        assert other.admit() is None
+        _put(case, 3, first=5)
+        await_that(lambda: other.admit() is not None, "what is new is taken")
+        new = [row for n, entry in other.numbered() if n > 0 for row in other.rows(entry, n)]
+        assert new == (_rows(1, first=7) if sampled else _rows(3, first=5))
+
     # --- entries and ranges -----------------------------------------------------------------------
 
     def test_entries_are_json(self, case: SourceCase) -> None:

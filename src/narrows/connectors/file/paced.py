@@ -21,7 +21,7 @@ goes on and on is kept waiting (`start`); bounded runs and queries take everythi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -85,6 +85,15 @@ class PacedFileSource(FileSource):
         left = self._left(log, available)
         return Lag(bytes=sum(read.end - read.start for read in left), units=len(left))
 
+    def folded(self, entries: Iterable[Entry]) -> Entry | None:
+        """Of each file how far it was taken."""
+        taken: dict[str, list[object]] = {}
+        upto = None
+        for entry in entries:
+            upto = entry["upto"]
+            taken |= {path: [path, end, end, size] for path, _, end, size in entry["ranges"]}
+        return {"upto": upto, "ranges": list(taken.values())}
+
     def _ranges(self, entry: Entry) -> list[FileRange]:
         return [FileRange(*read) for read in entry["ranges"]]
 
@@ -92,9 +101,12 @@ class PacedFileSource(FileSource):
         """What no entry has, of all files."""
         last = log.last()
         if last < self._upto:  # another log, or one that was given a new start
-            self._known, self._upto = {}, EMPTY
+            self._known, self._taken, self._upto = {}, set(), EMPTY
         for entry in log.entries(after=self._upto):
-            self._known |= {path: _Known(end, size) for path, _, end, size in entry["ranges"]}
+            for path, _, end, size in entry["ranges"]:
+                self._known[path] = _Known(end, size)
+                if end >= size:
+                    self._taken.add(path)
         self._upto = last
         left = []
         for file in available:

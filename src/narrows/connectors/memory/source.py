@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.memory import TOPIC
@@ -67,6 +69,9 @@ class TopicSource(SourceConnector):
         if self._reader is not None:
             self._topic.consumers.advance(self._reader, entry["upto"])
             self._topic.retain()
+
+    def folded(self, entries: Iterable[Entry]) -> Entry | None:
+        return {"upto": max(entry["upto"] for entry in entries), "files": []}
 
     def _first(self, log: EntryLog, available: range) -> int:
         """The first batch that no entry has, of those that are there."""

@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from narrows.connectors.entry_log import EMPTY, EntryLog
+from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
 from narrows.connectors.received.consumers import Consumers
 from narrows.files.atomic import sync_folder
 from narrows.files.names import file_name
@@ -125,6 +125,13 @@ class Topic:
         # First: files that are left over belong to no batch then, and are swept.
         write_small(self.folder / "kept.json", _MAGIC, forgotten.stop)
         self.remove(iter(names))
+        self._log().fold(forgotten.stop - 1, _folded)
 
     def _log(self) -> EntryLog:
         return EntryLog(self.folder / "log")
+
+
+def _folded(entries: Iterable[Entry]) -> Entry:
+    """What batches whose files are gone still say: how far their writers had come."""
+    *_, last = entries
+    return {**last, "files": []}
