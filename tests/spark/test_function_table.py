@@ -79,6 +79,32 @@ def test_what_is_not_there(session: narrows.Session) -> None:
     ]
 
 
+ALONE = (
+    *("keys(b)", "object_size(b)", "object_pick(b, 'y').y", "erase(b, 'x')", "items(b)[1].value"),
+    *(
+        "`values`(b)[0]",
+        "object_concat(b, named_struct('x', v)).x",
+        "keys(m)",
+        "object_pick(m, 'k')",
+    ),
+)
+
+
+def test_what_is_left_out_makes_no_difference(
+    session: narrows.Session, small_data: SparkSession, tmp_path: Path
+) -> None:
+    """Each by itself: beside others, what one of them leaves out another may need."""
+    (tmp_path / "rows.json").write_text("\n".join(rows()), encoding="utf-8")
+    with narrows.connect(small_data, state=tmp_path / "state", pruning=False) as whole:
+        whole.execute(
+            f"CREATE STREAM readings ({schema()})"
+            f" WITH (connector = 'file', path = '{tmp_path}/*.json')"
+        )
+        for call in ALONE:
+            query = f"SELECT v, {call} AS found FROM readings ORDER BY v"
+            assert session.query(query).collect() == whole.query(query).collect(), call
+
+
 def test_functions_that_are_declared(session: narrows.Session) -> None:
     session.execute("""
         CREATE FUNCTION share(part BIGINT, whole BIGINT) RETURNS STRING

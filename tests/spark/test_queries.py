@@ -58,6 +58,11 @@ QUERIES = [
     "SELECT m['k'].v, m['missing'].v, m['l'] FROM s",
     "SELECT map_keys(m), transform(map_values(m), v -> v.v) FROM s",
     "SELECT CASE WHEN a % 2 = 0 THEN b ELSE other END.c FROM s",
+    # put together with fields that nobody looks at, beside one that is
+    "SELECT array(b.c, b.s.u)[0], b IS NULL, b.s IS NULL FROM s",
+    "SELECT struct(b.c AS p, b.s AS q).p, map('k', b.c, 'l', b.s.u)['k'], b IS NOT NULL FROM s",
+    "SELECT transform(b.items, i -> struct(i.x AS p, i.y AS q).p), b IS NULL FROM s",
+    "SELECT if(b IS NULL, NULL, array(b.c, b.s.u))[0], if(b IS NULL, NULL, b.s).u FROM s",
     "SELECT CASE WHEN a % 2 = 0 THEN b ELSE other END.c, b.s.t, other.items[0].y FROM s",
     "SELECT coalesce(b, other).c, coalesce(other, b).s.u FROM s",
     "SELECT coalesce(b, other).items[0].x, b.items[1].y FROM s",

@@ -95,6 +95,7 @@ WRONG = [
     ("object_construct('a', 1, 'b')", "`object_construct` takes names and values in turn"),
     ("zip(nums)", "`zip` takes a list of pairs, `readings.nums` is ARRAY<BIGINT>"),
     ("`values`(struct(v, name))", "`values` makes a list, and the fields of `named_struct("),
+    ("trunc(1.5, v)", "`trunc` takes a number of digits that is constant, not `readings.v`"),
     ("format(v, v)", "`format` takes a constant number of digits, 0 or more"),
     ("format(v, 1, 'de_DE')", "`format` knows one locale, 'en_US'"),
     ("format_time(now(), '%Q')", "`format_time` knows no `%Q`"),

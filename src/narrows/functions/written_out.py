@@ -82,6 +82,8 @@ def _truncated(args: Sequence[Expr]) -> str | None:
     """trunc(12.3456, 2); Spark's own trunc(date, 'MONTH') stays."""
     if args[1].dtype not in INTEGRAL:
         return None
+    if not isinstance(args[1], Literal):
+        raise _not_constant("trunc", args[1], "a number of digits")
     exact = isinstance(args[0].dtype, Decimal)
     number = "_1" if exact else "CAST(_1 AS DECIMAL(38, 15))"
     text = f"if({number} < 0, ceil({number}, _2), floor({number}, _2))"

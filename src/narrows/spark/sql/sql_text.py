@@ -218,6 +218,9 @@ def _field(base: Typed, name: str, declared: DataType) -> Typed:
     dtype = declared
     if isinstance(base.dtype, Struct) and name in base.dtype.names:
         dtype = base.dtype.fields[base.dtype.ordinal(name)].type
+    elif isinstance(base.dtype, Struct) and declared != UNKNOWN:
+        # Nobody demanded it: what it is put into is taken apart again, `array(b.x, b.y)[0]`.
+        return Typed(null(declared), declared)
     return Typed(f"{_operand(base.text)}.{quote(name)}", dtype)
 
 
@@ -255,6 +258,9 @@ def _from_source(source: ShippedSource, path: Path, dtype: DataType) -> Typed:
         column = source.column(path[:depth], Aspect.VALUE)
         if column is not None:
             for step in path[depth:]:
+                narrow = column.dtype
+                if isinstance(narrow, Struct) and step not in narrow.names:
+                    return Typed(null(dtype), dtype)  # as in `_field`
                 column = _step(column, step)
             return column
     return Typed(_put_together(source, path, dtype), dtype)
