@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from support.compared_pipelines import compare
 
-QUERIES, RUN = 5, 2
+QUERIES, RUN = 4, 1
 """`tools/random_pipelines.py` runs as many as one has time for."""
 
 

@@ -1,4 +1,4 @@
-"""Streams of which not everything is read, or not at once: samples, changes, recordings; and rows
+"""Streams of which not everything is read, or not at once: samples, recordings; and rows
 that are sorted batch by batch."""
 
 from __future__ import annotations
@@ -46,28 +46,16 @@ def _connect(spark: SparkSession, folder: Path, *streams: tuple[str, str]) -> na
 def test_samples_of_a_stream_and_of_a_shared_one(spark: SparkSession, folder: Path) -> None:
     sample = "sample = 'latest every 1 ms'"
     streams = ("s", sample), ("shared", f"{sample}, shared = true, start_at = 'earliest'")
-    for values in ([10, 11, 12], [20, 21]):
+    for values, pipelines in (([10, 11, 12], ["s_p"]), ([20, 21], ["s_p", "shared_p"])):
         _put(folder, values)
         with _connect(spark, folder, *streams) as session:
-            run = session.start("s_p", "shared_p", once=True).await_done(timeout=TIMEOUT)
-            assert [pipeline.error for pipeline in run.pipelines] == [None, None]
-    with _connect(spark, folder, *streams) as session:
-        expected = [{"a": 12, "twice": 2}, {"a": 21, "twice": 4}]
-        for name in ("s_out", "shared_out"):
-            assert sorted(session.rows(name), key=lambda row: row["a"]) == expected, name
-        assert [row.a for row in session.query("SELECT a FROM s").collect()] == [21]
-
-
-def test_changes_on_a_shared_stream_are_each_pipelines_own(
-    spark: SparkSession, folder: Path
-) -> None:
-    stream = "shared", "shared = true, start_at = 'earliest', on_change = 'b->c'"
-    for values in ([10, 11, 20], [21, 30, 31]):
-        _put(folder, values)
-    with _connect(spark, folder, stream) as session:
-        run = session.start("shared_p", once=True).await_done(timeout=TIMEOUT)
-        assert [pipeline.error for pipeline in run.pipelines] == [None]
-        assert sorted(row["a"] for row in session.rows("shared_out")) == [10, 20, 30]
+            run = session.start(*pipelines, once=True).await_done(timeout=TIMEOUT)
+            assert [pipeline.error for pipeline in run.pipelines] == [None] * len(pipelines)
+            found = {name: session.rows(f"{name}_out") for name, _ in streams}
+            assert [row.a for row in session.query("SELECT a FROM s").collect()] == values[-1:]
+    first, second = {"a": 12, "twice": 2}, {"a": 21, "twice": 4}
+    assert sorted(found["s"], key=lambda row: row["a"]) == [first, second]
+    assert found["shared"] == [second]
 
 
 def test_a_recording_comes_by_its_times_and_goes_on_where_it_was(
