@@ -148,6 +148,7 @@ def test_progress_is_told(folder: Folder) -> None:
         assert progress["read"]["s"]["payloads"] == 5
         assert (progress["status"], progress["error"], progress["restarts"]) == ("running", None, 0)
         (pipeline,) = run.pipelines
-        assert pipeline.written.rows == 5
+        # It is counted when it is published, so a moment after it can be seen.
+        await_that(lambda: pipeline.written.rows == 5, "all rows are counted")
         session.close(finish=60)
         assert run.status == {"p": "stopped"}
