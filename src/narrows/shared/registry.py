@@ -21,7 +21,8 @@ way is known to cover the demand, or is left out.
 
 **Leases.** A consumer whose process is gone cannot say so. It stays registered until its lease has
 run out, so that a restart finds everything that was kept for it; then it is forgotten, except for
-its position. The same holds for one that has failed.
+its position. The same holds for one that has failed, and for one that was stopped together with all
+others before it had read everything.
 
 **Names.** A consumer is called by the file name of its pipeline, which has no `#` in it, and a
 number where the pipeline reads the stream more than once.
@@ -34,7 +35,7 @@ import os
 import shlex
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -119,10 +120,18 @@ class ConsumerRegistry:
             state.positions = {**state.positions, **{n: f.position for n, f in found.items()}}
             return found
 
-    def unregister(self, *names: str) -> None:
-        """Takes consumers out; where they were is remembered."""
+    def unregister(self, *names: str, keep_unread: bool = False) -> None:
+        """Takes consumers out; where they were is remembered. Those that are to have later what
+        they have not read are abandoned instead."""
         with self._changing() as state:
-            state.consumers = {n: c for n, c in state.consumers.items() if n not in names}
+            last = self._log.last()
+            behind = [
+                n for n in names if n in state.consumers and state.consumers[n].position < last
+            ]
+            kept = behind if keep_unread else []
+            self._abandon(state, kept)
+            gone = set(names) - set(kept)
+            state.consumers = {n: c for n, c in state.consumers.items() if n not in gone}
 
     def abandon(self, *names: str) -> None:
         """Says that nobody runs these consumers any more, though they were not done.
@@ -131,12 +140,15 @@ class ConsumerRegistry:
         was wrong and starts them again.
         """
         with self._changing() as state:
-            abandoned = {
-                name: replace(consumer, owner="", alive_until=self._alive_until)
-                for name, consumer in state.consumers.items()
-                if name in names
-            }
-            state.consumers = {**state.consumers, **abandoned}
+            self._abandon(state, names)
+
+    def _abandon(self, state: _Changing, names: Collection[str]) -> None:
+        abandoned = {
+            name: replace(consumer, owner="", alive_until=self._alive_until)
+            for name, consumer in state.consumers.items()
+            if name in names
+        }
+        state.consumers = {**state.consumers, **abandoned}
 
     def forget(self, name: str) -> None:
         """Takes a consumer out, and its position with it."""
@@ -185,7 +197,8 @@ class ConsumerRegistry:
     # --- the ingest -------------------------------------------------------------------------------
 
     def begin(self, definition: str) -> None:
-        """Says that no ingest is under way: what one had planned and not published is void.
+        """Says that no ingest is under way: what one had planned and not published is void. While
+        there was none, nobody's lease has run.
 
         The definition says what the entries are made of; it cannot change while there are some.
         """
@@ -203,6 +216,10 @@ class ConsumerRegistry:
                 )
             state.definition = definition
             state.applied = replace(state.applied, planned=last)
+            state.consumers = {
+                name: replace(consumer, alive_until=self._alive_until)
+                for name, consumer in state.consumers.items()
+            }
 
     def apply(self, entry: int | None = None) -> Applied:
         """Takes the union of now; with an entry, for that one, which is under way from now on."""

@@ -44,7 +44,7 @@ from narrows.spark.run.query_counts import QueryCounts
 from narrows.spark.run.run import Run, rows_of
 from narrows.spark.run.session_tables import SessionTables
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
-from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
+from narrows.spark.shared.streams import READY_SECONDS, SharedStreams, pause
 from narrows.spark.streaming.failures import Restart
 from narrows.spark.streaming.supervisor import Supervisor
 from narrows.sql.parse import parse, parse_query
@@ -426,6 +426,7 @@ class Session:
         end by themselves."""
         deadline = time.monotonic() + finish
         pipelines = [pipeline for run in self._runs for pipeline in run.pipelines]
+        pause(pipeline.reads for pipeline in pipelines if pipeline.reads is not None)
         for pipeline in pipelines:
             pipeline.end_soon()
         for pipeline in pipelines:

@@ -48,11 +48,6 @@ _SETTINGS = {
     # A stream takes one tiny file for each micro-batch, for years: Spark need not rewrite the list
     # of all of them after every tenth.
     "spark.sql.streaming.fileSource.log.compactInterval": "100",
-    # The other one asks the operating system for links by starting processes: hundreds a second.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing."
-        "FileSystemBasedCheckpointFileManager"
-    ),
     # Progress is ours to show; Spark need not keep it.
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }

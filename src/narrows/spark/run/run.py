@@ -26,7 +26,7 @@ from narrows.spark.compile.context import Context
 from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
 from narrows.spark.shared.pipeline import shared_phases
 from narrows.spark.shared.reads import SharedReads
-from narrows.spark.shared.streams import READY_SECONDS, SharedStreams
+from narrows.spark.shared.streams import READY_SECONDS, SharedStreams, pause
 from narrows.spark.streaming.failures import Attempts, Restart, reason_of
 from narrows.spark.streaming.pipeline import Pace, PipelineQuery
 from narrows.spark.streaming.running import Phase
@@ -115,9 +115,10 @@ class Run:
     def stop(self, *names: str) -> None:
         """Stops these pipelines, or all of them. What they have done stays done."""
         wanted = {name.casefold() for name in names}
-        for pipeline in self.pipelines:
-            if not wanted or pipeline.name.casefold() in wanted:
-                pipeline.stop()
+        stopping = [p for p in self.pipelines if not wanted or p.name.casefold() in wanted]
+        pause(pipeline.reads for pipeline in stopping if pipeline.reads is not None)
+        for pipeline in stopping:
+            pipeline.stop()
 
     def await_done(self, timeout: float | None = None) -> Run:
         """Waits until all pipelines have ended; raises when one failed or the time is over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -56,6 +57,8 @@ class SharedStream:
         """Why the ingest has failed, for good."""
         self._renewed = time.monotonic()
         self._kept = EMPTY
+        self._paused = False
+        """Does everybody leave at once, and nothing is taken any more?"""
 
     # --- consumers --------------------------------------------------------------------------------
 
@@ -64,6 +67,7 @@ class SharedStream:
     ) -> dict[str, Registered]:
         """Registers consumers and sees to it that the ingest runs."""
         with self._lock:
+            self._paused = False
             if not self._ingest.isActive:
                 self.registry.begin(_definition(self.source))
                 self.log.sweep()
@@ -81,6 +85,15 @@ class SharedStream:
                 self._start_ingest()
         self._supervisor.add(self)
         return found
+
+    def pause(self, names: Collection[str]) -> None:
+        """Takes nothing more, if nobody reads it but these, who are about to stop: what would be
+        taken then would be decoded for those that are left, and lost to those that have gone. What
+        they have not read by then is kept for them."""
+        with self._lock:
+            if self.consumers and self.consumers.keys() <= set(names):
+                self._paused = True
+                self._ingest.stop()
 
     def add_goal(self) -> Goal:
         """For whoever wants what is there now, and no more."""
@@ -112,7 +125,7 @@ class SharedStream:
             if failed:
                 self.registry.abandon(*mine)
             else:
-                self.registry.unregister(*mine)
+                self.registry.unregister(*mine, keep_unread=self._paused)
             if mine and not self.consumers:
                 self._ingest.stop()
                 self.registry.retain()
@@ -181,7 +194,8 @@ class SharedStream:
         if not self._lock.acquire(blocking=False):
             return None  # somebody is starting it or stopping it
         try:
-            return self._look() if self.consumers and self.failure is None else None
+            runs = self.consumers and self.failure is None and not self._paused
+            return self._look() if runs else None
         finally:
             self._lock.release()
 

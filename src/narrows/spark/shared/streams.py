@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from narrows.catalog.objects import Source
@@ -69,6 +69,15 @@ class SharedStreams:
             _await_ready(list(demands.values()), timeout)
         for pipeline in pipelines:
             pipeline.begin({read.consumer: found[read.consumer] for read in pipeline.reads})
+
+
+def pause(pipelines: Iterable[SharedReads]) -> None:
+    """Has streams take nothing more that nobody else reads: these pipelines stop, all at once."""
+    leaving: dict[int, tuple[SharedStream, set[str]]] = {}
+    for read in (read for pipeline in pipelines for read in pipeline.reads):
+        leaving.setdefault(id(read.stream), (read.stream, set()))[1].add(read.consumer)
+    for stream, names in leaving.values():
+        stream.pause(names)
 
 
 @contextmanager
