@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import json
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -29,7 +30,6 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 import narrows
-from mosquitto_broker import Mosquitto
 from narrows import Catalog
 from narrows.connectors.base import SourceDeclaration, find_connector
 from narrows.connectors.entry_log import EntryLog
@@ -39,8 +39,13 @@ from narrows.sql.scope import Name
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
 
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+from mosquitto_broker import Mosquitto
+
 SIZES = (200, 1_600)
 RECEIVE_MAXIMUM = 10_000
+WINDOW = 500
+"""Messages on their way to the broker at a time: for each answer, paho looks at all of them."""
 PACED = 300
 """Messages a second, and how many of them, whose latency is measured."""
 
@@ -81,9 +86,10 @@ def connected(port: int, name: str, *, keeps: bool) -> Client:
 def publish(port: int, topic: str, count: int, size: int) -> None:
     client = connected(port, uuid.uuid4().hex, keeps=False)
     client.loop_start()
-    sent = [client.publish(topic, payload(number, size), 1) for number in range(count)]
-    for info in sent:
-        info.wait_for_publish(120)
+    for first in range(0, count, WINDOW):
+        numbers = range(first, min(count, first + WINDOW))
+        for info in [client.publish(topic, payload(number, size), 1) for number in numbers]:
+            info.wait_for_publish(120)
     client.disconnect()
     client.loop_stop()
 

@@ -24,7 +24,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from narrows.connectors.received import segments
 from narrows.connectors.received.consumers import Consumers
 from narrows.connectors.received.keys import ID, key_of
-from narrows.connectors.received.log import LogLimits, NoRoom, ReceivedLog
+from narrows.connectors.received.log import ReceivedLog
+from narrows.connectors.received.log_files import LogLimits, NoRoom
 from support.received import SCHEMA, payloads_in
 from support.waiting import DEADLINE
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from narrows.connectors.received import segments
 from narrows.connectors.received.contents import groups_in
-from narrows.connectors.received.log import LogLimits, ReceivedLog
+from narrows.connectors.received.log import ReceivedLog
+from narrows.connectors.received.log_files import LogLimits
 from narrows.connectors.received.segments import PAYLOAD
 
 DEADLINE = 60.0

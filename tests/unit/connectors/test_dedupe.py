@@ -11,7 +11,7 @@ from narrows.connectors.base import SourceDeclaration
 from narrows.connectors.received.consumers import Consumers
 from narrows.connectors.received.dedupe import Dedupe
 from narrows.connectors.received.keys import ID
-from narrows.connectors.received.log import LogLimits
+from narrows.connectors.received.log_files import LogLimits
 from narrows.connectors.received.segments import segments_in
 from narrows.errors import NarrowsError
 from narrows.sql.scope import Name

@@ -11,7 +11,7 @@ import pytest
 
 from narrows.connectors.received import segments
 from narrows.connectors.received.consumers import Consumers
-from narrows.connectors.received.log import LogLimits
+from narrows.connectors.received.log_files import LogLimits
 from narrows.connectors.received.segments import segments_in
 from narrows.errors import NarrowsError
 from support.received import Sender, await_problem, payloads_in

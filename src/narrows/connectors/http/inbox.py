@@ -25,7 +25,8 @@ from narrows.connectors.http.bodies import payloads_of
 from narrows.connectors.inbox import Delivery, NotTakenError, Taken
 from narrows.connectors.received.dedupe import Dedupe
 from narrows.connectors.received.keys import ID, PUT_BACK, REQUEST, key_of
-from narrows.connectors.received.log import NoRoom, ReceivedLog
+from narrows.connectors.received.log import ReceivedLog
+from narrows.connectors.received.log_files import NoRoom
 from narrows.connectors.received.options import log_limits
 from narrows.connectors.received.segments import PAYLOAD
 from narrows.errors import Code, InternalError

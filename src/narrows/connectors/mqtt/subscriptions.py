@@ -17,7 +17,7 @@ from narrows.connectors.base import SourceDeclaration
 from narrows.connectors.mqtt.options import overlap, topic_filter
 from narrows.connectors.received.consumers import Consumers
 from narrows.connectors.received.dedupe import Dedupe
-from narrows.connectors.received.log import LogLimits
+from narrows.connectors.received.log_files import LogLimits
 from narrows.files.names import file_name
 from narrows.files.small import read_small, write_small
 from narrows.plugins.options import parse_duration

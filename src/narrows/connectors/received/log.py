@@ -20,57 +20,33 @@ out, and acknowledged. They stand beside the payloads: what is on the disk is kn
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from narrows.connectors.received import segments
-from narrows.connectors.received.consumers import Consumers
-from narrows.connectors.received.keys import KEYS, RecentKeys
-from narrows.connectors.received.segments import DamagedSegmentError, Group
-from narrows.errors import Code, fail
-from narrows.files.atomic import make_private, sweep, write_atomically
+from narrows.connectors.received.log_files import LogFiles, LogLimits, NoRoom, Row
+from narrows.connectors.received.segments import Group
 
 _LOG = logging.getLogger("narrows.sources")
 _GROUP_BYTES = 4 << 20
 """Bytes that are worth a sync of their own."""
 _WAITING_BYTES = 64 << 20
 """Bytes that may wait in memory before `append` waits, too."""
-_SEGMENT_BYTES = 64 << 20
-_SEGMENTS = 8
-"""So many segments has a log at least that has come to its limit: they go one by one."""
 _TRY_AGAIN = 1.0
 """Seconds after which a disk that has refused is asked again."""
-_LOCK = "lock"
 
-Row = tuple[Any, ...]
-"""A payload, and what the log keeps beside it, in the order of the log's columns."""
 Ticket = Any
 """What its sender knows a payload by."""
 Identify = Callable[[Sequence[bytes]], Sequence[bytes | None]]
 """For each payload what tells it from others; None for one that is never the same as another."""
 
-_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no such thing
-
 _OPEN: dict[Path, ReceivedLog] = {}
 """The logs that this process writes."""
-
-
-class NoRoom(NamedTuple):
-    """Why payloads cannot be written at the moment."""
-
-    reason: str
-    is_full: bool
-    """Is it the log that has no room? Else it is the disk, or whatever is wrong with that."""
 
 
 class _Item(NamedTuple):
@@ -81,18 +57,6 @@ class _Item(NamedTuple):
     key: bytes | None = None
     is_new: bool = False
     """Is it to be written although there is another with its id?"""
-
-
-@dataclass(frozen=True)
-class LogLimits:
-    sync_interval: float = 0.05
-    """Seconds between two syncs, at least."""
-    max_bytes: int = 4 << 30
-    """Bytes of the whole log on the disk."""
-
-    @property
-    def segment_bytes(self) -> int:
-        return min(_SEGMENT_BYTES, self.max_bytes // _SEGMENTS)
 
 
 class ReceivedLog:
@@ -112,30 +76,17 @@ class ReceivedLog:
         """The first column of the schema is the payload, binary. `remembers` is how many keys
         of each kind, `identify` what finds those of payloads."""
         self._folder = folder
-        self._keys = RecentKeys(folder, remembers) if remembers else None
-        self._schema = schema.append(pa.field(KEYS, pa.binary())) if remembers else schema
         self._acknowledge = acknowledge
         self._identify = identify
         self._refuse = refuse
         self._limits = limits or LogLimits()
-        self._consumers = Consumers(folder)
+        self._files = LogFiles(folder, schema, self._limits, remembers or {})
         self._changed = threading.Condition()
         """Guards everything below."""
         self._waiting: list[_Item] = []
         self._waiting_bytes = 0
-        self._groups: list[Group] = []
-        self._sizes: dict[int, int] = {}
-        """The segments, and how many bytes each has."""
-        self._next = 0
-        """The number of the next payload that is written."""
         self._problem: str | None = None
         self._closing = False
-        self._lock = self._take_lock()
-        try:
-            self._recover()
-        except BaseException:
-            self._lock.close()
-            raise
         self._thread = threading.Thread(target=self._run, name=f"log of {folder.name}", daemon=True)
         self._thread.start()
         _OPEN[folder.absolute()] = self
@@ -168,8 +119,7 @@ class ReceivedLog:
 
     def knows(self, key: bytes) -> bool:
         """Is there something with this key on the disk, or was until lately?"""
-        with self._changed:
-            return self._keys is not None and key in self._keys
+        return self._files.knows(key)
 
     def forget_waiting(self, is_sent_again: Callable[[Ticket], bool]) -> None:
         """Forgets what waits to be written, where its sender will send it again."""
@@ -191,111 +141,21 @@ class ReceivedLog:
             self._changed.notify_all()
         self._thread.join()
         _OPEN.pop(self._folder.absolute(), None)
-        self._lock.close()
+        self._files.close()
 
     # --- for whoever reads ------------------------------------------------------------------------
 
     def groups(self) -> list[Group]:
         """What is on the disk."""
-        with self._changed:
-            return list(self._groups)
+        return self._files.groups()
 
     def retain(self) -> None:
         """Removes the segments that everybody has read."""
-        passed = self._consumers.passed()
-        if passed is None:
-            return
+        gone = self._files.retain()
         with self._changed:
-            gone = [first for first, end in pairwise(sorted(self._sizes)) if end <= passed]
-            for first in gone:
-                segments.segment_path(self._folder, first).unlink(missing_ok=True)
-                del self._sizes[first]
-            self._groups = [group for group in self._groups if group.segment not in gone]
             if gone and self._refuse is not None:
                 self._problem = None  # who was refused does not wait here to try again
             self._changed.notify_all()
-
-    # --- opening ----------------------------------------------------------------------------------
-
-    def _take_lock(self) -> IO[str]:
-        make_private(self._folder)
-        file = (self._folder / _LOCK).open("a")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            message = f"somebody else writes what is received into `{self._folder}`"
-            raise fail(
-                Code.STATE_IN_USE, message, None, "run one process on a state folder"
-            ) from None
-        return file
-
-    def _recover(self) -> None:
-        """Finds what is there, and removes what a crash has left behind the last whole group."""
-        sweep(self._folder)
-        known = self._keys.load() if self._keys is not None else 0
-        found = segments.segments_in(self._folder)
-        for first in found[:-1]:
-            self._groups += segments.listed_groups(self._folder, first)
-            self._sizes[first] = segments.segment_path(self._folder, first).stat().st_size
-        read = max(self._consumers.positions().values(), default=0)
-        if not found:
-            self._begin_segment(read)
-            return
-        fits = self._open_newest(found[-1])
-        self._recall(known)
-        if read > self._next or not fits:  # somebody has put back an older log, or one of old
-            self._begin_segment(max(read, self._next))
-
-    def _open_newest(self, first: int) -> bool:
-        """Makes it ready to be written on; false if it has other columns."""
-        path = segments.segment_path(self._folder, first)
-        groups, end = segments.checked_groups(self._folder, first)
-        length = path.stat().st_size
-        if end == 0:
-            raise fail(
-                Code.UNREADABLE_FILE,
-                f"what was received is damaged: `{path}` does not begin as it should",
-                None,
-                "restore the state folder from a backup, or move the file away: it is lost then",
-            )
-        if end < length:
-            _LOG.warning("`%s`: the last %d bytes are of no whole group", path, length - end)
-        self._file = os.open(path, os.O_WRONLY)
-        os.ftruncate(self._file, end)
-        os.fsync(self._file)
-        self._groups += groups
-        self._sizes[first] = end
-        self._next = groups[-1].end if groups else first
-        with path.open("rb") as file:
-            return bool(segments.schema_in(file, first).equals(self._schema))
-
-    def _recall(self, known: int) -> None:
-        """Takes the keys of payloads from this number on, which are in no file of their own yet."""
-        if self._keys is None:
-            return
-        for group in self._groups:
-            if group.end > known:
-                try:
-                    batch = segments.read_batch(self._folder, group)
-                except DamagedSegmentError:
-                    continue  # whoever reads it says so
-                if KEYS in batch.schema.names:
-                    self._keys.add(batch.column(KEYS).drop_null().to_pylist())
-
-    def _begin_segment(self, first: int) -> None:
-        path = segments.segment_path(self._folder, first)
-        head = segments.file_head(self._schema)
-        if self._keys is not None:
-            self._keys.save(first)  # older segments may go from now on
-        write_atomically(path, head)
-        opened = os.open(path, os.O_WRONLY)
-        if self._sizes:
-            os.close(self._file)
-        with self._changed:
-            self._file = opened
-            self._sizes[first] = len(head)
-            self._next = first
 
     # --- the thread -------------------------------------------------------------------------------
 
@@ -307,7 +167,7 @@ class ReceivedLog:
             _LOG.exception("%s", self._problem)
         finally:
             self._end()
-            os.close(self._file)
+            self._files.end_writing()
 
     def _end(self) -> None:
         """Nothing is written any more: whoever waits for that and can be told, is."""
@@ -364,41 +224,16 @@ class ReceivedLog:
             return not self._closing
 
     def _write(self, taken: Sequence[_Item]) -> NoRoom | None:
-        """Writes a group and syncs it; or why it cannot."""
+        """Writes what is new; or why it cannot."""
         rows, keys = self._new(taken)
-        if not rows:
-            return None
-        arrays = [
-            pa.array(column, field.type)
-            for column, field in zip(zip(*rows, strict=True), self._schema, strict=True)
-        ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        size = sum(len(row[0]) for row in rows)
-        data = segments.group_bytes(batch, self._next, size)
-        try:
-            if not self._has_room(len(data)):
-                reason = (
-                    "the log of what was received is full"
-                    f" (`max_log_bytes` = {self._limits.max_bytes}): it waits for those who read it"
-                )
-                return NoRoom(reason, is_full=True)
-            segment, end = self._place(len(data))
-            self._put(data, end)
-        except OSError as error:
-            return NoRoom(f"`{self._folder}`: {error.strerror or error}", is_full=False)
-        group = Group(segment, end, end + len(data), self._next, len(rows), size)
-        with self._changed:
-            self._next = group.end
-            self._sizes[segment] = group.stop
-            self._groups.append(group)
-            if self._keys is not None:
-                self._keys.add(keys)
+        problem = self._files.write(rows, keys) if rows else None
+        if rows and problem is None:
             self._problem = None
-        return None
+        return problem
 
     def _new(self, taken: Sequence[_Item]) -> tuple[list[Row], list[bytes]]:
         """The rows to write, without payloads that are known, and the keys that come with them."""
-        if self._keys is None:
+        if not self._files.remembers:
             return [item.row for item in taken], []
         ids: Sequence[bytes | None] = [None] * len(taken)
         if self._identify is not None:
@@ -409,7 +244,7 @@ class ReceivedLog:
             if item.ticket is not owner:
                 owner, key = item.ticket, item.key
             if found is not None:
-                if not item.is_new and (found in seen or found in self._keys):
+                if not item.is_new and (found in seen or self._files.knows(found)):
                     continue
                 seen.add(found)
             mine = (key or b"") + (found or b"")
@@ -418,32 +253,6 @@ class ReceivedLog:
                 keys.append(mine)
             key = None
         return rows, keys
-
-    def _has_room(self, size: int) -> bool:
-        """Is there room for so many bytes, once what everybody has read is gone?"""
-        if sum(self._sizes.values()) + size <= self._limits.max_bytes:
-            return True
-        if self._consumers.passed() == self._next and self._sizes.keys() != {self._next}:
-            self._begin_segment(self._next)
-        self.retain()
-        held = sum(self._sizes.values())
-        return held + size <= self._limits.max_bytes or self._sizes.keys() == {self._next}
-
-    def _place(self, size: int) -> tuple[int, int]:
-        """The segment for so many bytes, and where it ends."""
-        newest = max(self._sizes)
-        if self._next > newest and self._sizes[newest] + size > self._limits.segment_bytes:
-            self._begin_segment(self._next)
-            newest = self._next
-        return newest, self._sizes[newest]
-
-    def _put(self, data: bytes, at: int) -> None:
-        """Writes behind what is there. What could not be written as a whole is written over."""
-        rest = memoryview(data)
-        while rest:
-            count = os.pwrite(self._file, rest, at)
-            rest, at = rest[count:], at + count
-        _sync(self._file)
 
 
 def _bytes(items: Sequence[_Item]) -> int:

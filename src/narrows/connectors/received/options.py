@@ -9,7 +9,7 @@ from narrows.plugins.options import OptionSpec, parse_duration
 from narrows.plugins.start_at import EARLIEST, LATEST, START_AT
 
 if TYPE_CHECKING:  # planning loads the declarations, and must not load Arrow
-    from narrows.connectors.received.log import LogLimits
+    from narrows.connectors.received.log_files import LogLimits
 
 LOG_OPTIONS: Final = (
     OptionSpec(
@@ -61,7 +61,7 @@ LOG_OPTIONS: Final = (
 
 
 def log_limits(options: Mapping[str, Any]) -> LogLimits:
-    from narrows.connectors.received.log import LogLimits
+    from narrows.connectors.received.log_files import LogLimits
 
     interval = (parse_duration(str(options["sync_interval"])) or 0) / 1_000
     return LogLimits(interval, int(str(options["max_log_bytes"])))
