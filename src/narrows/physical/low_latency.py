@@ -18,7 +18,7 @@ from narrows.physical.execution import (
     execution_of,
     read_alone,
     rows_of,
-    selected_path,
+    selected_paths,
 )
 from narrows.physical.nodes import PhysicalFilter, PhysicalProject, PhysicalReader
 from narrows.physical.worker_predicate import leaf_value
@@ -66,8 +66,7 @@ def _computed(rows: Node) -> str | None:
         return f"Spark has to test `{expression_text(below.predicate)}`"
     if not isinstance(below, PhysicalReader) or read_alone(rows) is not None:
         return None
-    for _, named in rows.computed:
-        taken = selected_path(named.expr, below)
-        if taken is None and leaf_value(named.expr, below.relation.id, ansi=False) is None:
+    for (_, named), path in zip(rows.computed, selected_paths(rows, below), strict=True):
+        if path is None and leaf_value(named.expr, below.relation.id, ansi=False) is None:
             return f"Spark has to compute `{expression_text(named.expr)}`"
     return "Spark has to compute what it selects"

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 
 from narrows.logical.nodes import DataSink, Node
 from narrows.logical.walk import topological, transform_up
-from narrows.physical.execution import plain_read, rows_of, selected_path
+from narrows.physical.execution import plain_read, rows_of, selected_paths
 from narrows.physical.nodes import PhysicalProject, PhysicalReader
 from narrows.physical.worker_predicate import leaf_value
 
@@ -57,8 +57,8 @@ class ProjectionIntoReader:
             return False
         if plain_read(project) is not None:
             return False
+        paths = selected_paths(project, reader)
         return all(
-            selected_path(named.expr, reader) is not None
-            or leaf_value(named.expr, reader.relation.id, ansi=self.ansi) is not None
-            for _, named in project.computed
+            path is not None or leaf_value(named.expr, reader.relation.id, ansi=self.ansi)
+            for (_, named), path in zip(project.computed, paths, strict=True)
         )

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import Node
-from narrows.physical.execution import plain_read, selected_path
+from narrows.physical.execution import plain_read, selected_paths
 from narrows.physical.nodes import PhysicalProject, PhysicalReader
 from narrows.physical.worker_predicate import worker_value
-from narrows.projection.columns import Aspect
+from narrows.projection.columns import Aspect, Path
 from narrows.projection.values import ColumnValue
 from narrows.spark.read.reader import read_spec
 from narrows.worker.read_spec import ComputedColumn, ReadSpec
@@ -62,13 +62,12 @@ def _computing(rows: PhysicalProject, names: Sequence[str]) -> NamedRead:
     assert isinstance(reader, PhysicalReader)
     spec = read_spec(reader)
 
-    def column(name: str, expr: Expr) -> ComputedColumn:
-        path = selected_path(expr, reader)
+    def column(name: str, expr: Expr, path: Path | None) -> ComputedColumn:
         if path is None:
             return ComputedColumn(name, *worker_value(expr, reader.relation.id, spec.projection))
         place = spec.projection.by_place[path, Aspect.VALUE]
         return ComputedColumn(name, ColumnValue(place), expr.dtype)
 
-    fields = [named.expr for _, named in rows.computed]
-    computed = tuple(column(name, expr) for name, expr in zip(names, fields, strict=True))
+    fields = zip(names, rows.computed, selected_paths(rows, reader), strict=True)
+    computed = tuple(column(name, named.expr, path) for name, (_, named), path in fields)
     return NamedRead(reader, replace(spec, computed=computed), in_order=True)
