@@ -7,8 +7,8 @@ to its pipeline's sinks as a task of a streaming query would.
 
     (after, upto] of a pipeline ─► its segments, mapped ─► its plan, in the JVM ─► its sinks' files
 
-Those whose readers write (`physical/execution.py`) have no plan in the JVM: all of them together are
-a task for each core, so one more of them costs Spark nothing.
+Those whose readers write (`physical/execution.py`) have no plan in the JVM: all of them together
+are a task for each core, so one more of them costs Spark nothing.
 
 **Exactly once.** What a job wrote is published under the number of the first entry that it read;
 then the position moves. After a crash in between the job runs again, over the same entries, and
