@@ -23,7 +23,7 @@ from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import is_native_usable
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 BYTES = 4_000_000
 """Of documents in each measurement."""

@@ -25,7 +25,7 @@ from narrows.formats.json.native_encoder import NativeJsonEncoder
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import STRING, Field, Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from wide_select import write
 
 ROUNDS = 3

@@ -3,8 +3,8 @@
 A schema is a `Struct`: the columns of a row are its fields. So whatever works on a nested struct
 (demand, pruning, rendering) works on a whole row too.
 
-What does *not* belong here: how a type is written in SQL text by users (`sql/types.py` reads it),
-Arrow and Spark types (the codecs and the Spark edge map them).
+What does *not* belong here: how users write a type in SQL (`sql/parser/types.py` reads it), Arrow
+and Spark types (the codecs and the Spark edge map them).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from narrows.optimizer.rule import Rule
 from narrows.optimizer.runner import rule_name, snake_case
 from narrows.planner.query import Check, plan_query
 from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES
-from narrows.sql.parse import parse, parse_query
+from narrows.sql.parser.script import parse, parse_query
 from narrows.sql.statements import CreatePipeline
 from support.golden import golden_catalog
 

@@ -17,7 +17,7 @@ from narrows.formats.json.decoder import JsonDecoder
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.metadata import MetadataReader, demanded_metadata
 from support.json_documents import Manner, make_document, make_json_struct, plain
 from support.strategies import Draw, demands_on

@@ -21,7 +21,7 @@ from narrows.connectors.file.paced import PacedFileSource
 from narrows.demand import ALL, fields
 from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
 

@@ -44,7 +44,7 @@ from narrows.schema import (
     Decimal,
 )
 from narrows.spark.read.reader import partial_spec
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from narrows.worker import partial_aggregator
 from narrows.worker.partial_aggregator import PartialAggregator
 from narrows.worker.read import read_share

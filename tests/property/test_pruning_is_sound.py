@@ -27,7 +27,7 @@ from narrows.logical.walk import topological
 from narrows.plugins.declared import ConnectorSpec
 from narrows.plugins.registry import CONNECTORS
 from narrows.schema import Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.kernels import KERNELS, MakeDecoder
 from support.pruning import catalog_of, check, check_many, check_several
 from support.queries import SOURCE, write_query

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import narrows
 from narrows.planner.query import plan_query
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from support.invariants import check
 from support.random_pipelines import declarations, make_pipelines
 

@@ -13,7 +13,7 @@ from narrows.logical.nodes import DecodedSource, Node
 from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
 from narrows.planner.query import plan_query
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from support.invariants import check
 from support.reference import Document, cut_row, run
 from support.relational_queries import TABLES, make_rows, write_query

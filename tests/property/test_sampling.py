@@ -31,7 +31,7 @@ from narrows.files.last_line import last_line
 from narrows.files.ranges import FileRange
 from narrows.plugins.sampling import sample_interval
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
 

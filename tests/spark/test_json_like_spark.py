@@ -27,7 +27,7 @@ from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import is_native_usable
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import DATE, STRING, TIMESTAMP, DataType, Field, Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.json_documents import (
     RIGHT,
     WRONG,

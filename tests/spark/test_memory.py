@@ -17,7 +17,7 @@ from narrows.demand import ALL, fields, items
 from narrows.files.ranges import FileRange
 from support.reading import read_ranges
 from narrows.worker.read_spec import ReadSpec
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 import os
 
 path, memory = sys.argv[1], lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000

@@ -16,7 +16,7 @@ from narrows.files.listing import list_files
 from narrows.files.ranges import FileRange, split
 from narrows.formats.kernel import NATIVE, PORTABLE
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.count_files import total_counts
 from narrows.worker.dead_letters import BadPayloadError, read_dead_letters
 from narrows.worker.read_spec import ReadSpec

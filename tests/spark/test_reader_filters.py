@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from narrows.expressions.nodes import Expr
 from narrows.physical.worker_predicate import leaf_test
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.evaluate import evaluate
 from support.bound import bound
 

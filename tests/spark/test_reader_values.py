@@ -22,7 +22,7 @@ from narrows.expressions.nodes import Expr
 from narrows.physical.worker_predicate import leaf_value, worker_value
 from narrows.projection.columns import DecodeProjection
 from narrows.spark.sql.types import our_type
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.evaluate import evaluate
 from support.bound import bound
 

@@ -21,7 +21,7 @@ from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import is_native_usable
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.json_documents import plain
 
 PATTERNS = (

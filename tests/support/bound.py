@@ -5,9 +5,9 @@ from __future__ import annotations
 from narrows.expressions.nodes import Expr
 from narrows.functions import FunctionRegistry, builtin_functions
 from narrows.schema import Struct
-from narrows.sql.bind import Binder
-from narrows.sql.binding import Ids, Problems
-from narrows.sql.parse import parse_query
+from narrows.sql.binder.context import Ids, Problems
+from narrows.sql.binder.expression import Binder
+from narrows.sql.parser.script import parse_query
 from narrows.sql.scope import Relation, Scope
 
 

@@ -10,7 +10,7 @@ from narrows.demand import ALL, Demand
 from narrows.formats.base import find_format
 from narrows.formats.decoder import Decoded
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 
 def decode(schema: str, demand: Demand, *payloads: bytes | str | Any) -> Decoded:

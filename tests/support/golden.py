@@ -29,7 +29,7 @@ from pathlib import Path
 from narrows import Catalog, NarrowsError, Plan
 from narrows.catalog.objects import TableProjection
 from narrows.planner.query import Check, plan_query
-from narrows.sql.parse import parse, parse_query
+from narrows.sql.parser.script import parse, parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreatePipeline, ExplainMode
 

@@ -45,7 +45,7 @@ from narrows.logical.relational_nodes import Keep, OneRow, Pivot, Subquery, Unio
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
 from narrows.schema import DOUBLE, STRING
-from narrows.sql.binding import SubqueryKind
+from narrows.sql.binder.context import SubqueryKind
 from narrows.sql.scope import Relation
 
 Value = Any

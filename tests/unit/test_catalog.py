@@ -31,8 +31,8 @@ from narrows.schema import (
     Map,
     Struct,
 )
+from narrows.sql.parser.types import read_schema
 from narrows.sql.scope import Name
-from narrows.sql.types import read_schema
 
 FILE = "WITH (connector = 'file', path = 'p')"
 

@@ -19,7 +19,7 @@ from narrows.demand import (
     keys,
     prune,
 )
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 X = fields({"x": ALL})
 Y = fields({"y": ALL})

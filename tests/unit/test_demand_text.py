@@ -7,7 +7,7 @@ import pytest
 from narrows.demand import ALL, LENGTH, NOTHING, PRESENCE, Demand, fields, items, keys
 from narrows.demand_text import cut_list, row_parts, row_text, type_text
 from narrows.schema import BIGINT, STRING, Array, DataType, Decimal, Field, Map, Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 SCHEMA = read_schema(
     "a BIGINT,"

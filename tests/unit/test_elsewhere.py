@@ -11,9 +11,9 @@ from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.errors import Code, NarrowsError
 from narrows.expressions.function import Function
 from narrows.planner.query import plan_query
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
+from narrows.sql.parser.types import read_schema
 from narrows.sql.scope import Name
-from narrows.sql.types import read_schema
 from support.invariants import check
 
 

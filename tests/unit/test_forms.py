@@ -11,8 +11,8 @@ import pytest
 from sqlglot import exp
 
 from narrows.functions import operator
-from narrows.sql import bind, bind_access, bind_arguments, bind_calls, bind_operators, forms
-from narrows.sql.expression_parser import NarrowsParser
+from narrows.sql.binder import access, arguments, calls, expression, forms, operators
+from narrows.sql.parser.expression import NarrowsParser
 
 VALUES: frozenset[type[exp.Expr]] = frozenset(
     (
@@ -133,7 +133,7 @@ def test_every_class_is_classified(module: str) -> None:
         and not issubclass(kind, exp.Func)
         and not _is_no_expression(kind)
     ]
-    assert unknown == [], "say in sql/forms.py what becomes of them"
+    assert unknown == [], "say in sql/binder/forms.py what becomes of them"
 
 
 def test_every_function_class_that_can_be_parsed_is_classified() -> None:
@@ -143,7 +143,7 @@ def test_every_function_class_that_can_be_parsed_is_classified() -> None:
         for kind in _producible()
         if issubclass(kind, exp.Func) and kind not in VALUES and not _is_no_expression(kind)
     ]
-    assert sorted(unknown) == [], "say in sql/forms.py what becomes of them"
+    assert sorted(unknown) == [], "say in sql/binder/forms.py what becomes of them"
 
 
 def test_what_can_be_parsed_is_found() -> None:
@@ -199,6 +199,6 @@ def test_every_operator_is_a_function(name: str) -> None:
 
 def test_every_bound_form_is_handled_by_the_binder() -> None:
     """A class in BOUND is named in the binder's code, not carried by accident."""
-    modules = (bind, bind_access, bind_arguments, bind_calls, bind_operators)
+    modules = (expression, access, arguments, calls, operators)
     handled = "".join(map(inspect.getsource, modules))
     assert [k.__name__ for k in forms.BOUND if f"exp.{k.__name__}" not in handled] == []

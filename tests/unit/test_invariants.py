@@ -11,7 +11,7 @@ from narrows.optimizer.runner import rule_name
 from narrows.planner.query import plan_query
 from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES
 from narrows.schema import BIGINT, BOOLEAN, STRING
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from support.golden import Block, all_blocks, golden_catalog
 from support.invariants import check, check_plan, outputs
 

@@ -7,8 +7,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from narrows.errors import Code, NarrowsError
-from narrows.sql.dialect import MAX_NESTING, tokenize
-from narrows.sql.parse import parse, parse_query
+from narrows.sql.parser.dialect import MAX_NESTING, tokenize
+from narrows.sql.parser.script import parse, parse_query
 from narrows.sql.statements import (
     CreatePipeline,
     CreateSink,

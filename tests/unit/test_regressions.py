@@ -8,9 +8,9 @@ from _pytest.mark.structures import ParameterSet
 import narrows
 from narrows.errors import Code, NarrowsError
 from narrows.expressions.nodes import Expr
-from narrows.logical import stateful
+from narrows.logical.build import stateful
 from narrows.planner.query import plan_query
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from support.golden import golden_catalog
 from support.invariants import check, check_plan
 

@@ -10,7 +10,7 @@ import narrows
 import tpch_data
 from narrows.logical.walk import sources_of
 from narrows.planner.query import plan_query
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from support.invariants import check
 
 QUERIES = tpch_data.queries()

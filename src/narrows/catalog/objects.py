@@ -14,7 +14,7 @@ from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.plugins.row_text import columns_of_list
 from narrows.schema import TIMESTAMP, DataType, Field, Struct, joined
 from narrows.secrets import without_passwords
-from narrows.sql.converted_types import Converted
+from narrows.sql.parser.converted_types import Converted
 from narrows.sql.scope import Name
 from narrows.sql.statements import ObjectKind, Query
 

@@ -12,7 +12,7 @@ from narrows.optimizer.rules.projection_pushdown import Decision, decisions, wit
 from narrows.optimizer.runner import RuleRun
 from narrows.physical.execution import Execution, execution_of
 from narrows.plugins.registry import CONNECTORS
-from narrows.sql.recursion import deep_recursion
+from narrows.sql.parser.recursion import deep_recursion
 from narrows.sql.statements import ExplainMode
 
 

@@ -50,7 +50,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Body:
-    """What a function means, in SQL: the binder writes its calls out (`sql/written_out.py`)."""
+    """What a function means, in SQL: `sql/binder/written_out.py` writes its calls out."""
 
     text: Callable[[Sequence[Expr]], str | None]
     """The expression, for these arguments; None: this call is Spark's."""

@@ -29,9 +29,8 @@ from narrows.logical.relational_nodes import (
     Subquery,
     Union,
 )
-from narrows.logical.subqueries import outer_columns
-from narrows.logical.walk import topological
-from narrows.sql.binding import SubqueryKind
+from narrows.logical.walk import outer_columns, topological
+from narrows.sql.binder.context import SubqueryKind
 
 Live = dict[int, set[ColumnId]]
 """By the `id()` of a node: those of its outputs that are used above it."""

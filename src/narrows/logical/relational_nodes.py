@@ -14,7 +14,7 @@ from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.expressions.nodes import Call, Column, Expr
 from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Info, Listing, NamedExpr, Node, UnaryNode, as_call
-from narrows.sql.binding import SubqueryKind
+from narrows.sql.binder.context import SubqueryKind
 from narrows.sql.scope import Relation
 
 

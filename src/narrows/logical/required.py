@@ -64,7 +64,7 @@ from narrows.logical.relational_nodes import (
 from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.schema import Array, Struct, Unknown, is_nested
-from narrows.sql.binding import SubqueryKind
+from narrows.sql.binder.context import SubqueryKind
 
 
 @dataclass

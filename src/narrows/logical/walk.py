@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from narrows.expressions.nodes import columns_of
+from narrows.expressions.nodes import Column, columns_of
 from narrows.logical.nodes import DataSource, Node
 
 
@@ -57,3 +57,14 @@ def fresh_numbers(root: Node) -> Iterator[int]:
         used |= set() if own is None else {own.id}
         used |= {column.id.relation for expr in node.expressions for column in columns_of(expr)}
     return count(1 + max(used))
+
+
+def outer_columns(plan: Node) -> Iterator[Column]:
+    """The columns that a plan uses and does not make itself."""
+    nodes = topological(plan)
+    made = {relation.id for node in nodes if (relation := getattr(node, "relation", None))}
+    for node in nodes:
+        for expr in node.expressions:
+            for column in columns_of(expr):
+                if column.id.relation not in made:
+                    yield column

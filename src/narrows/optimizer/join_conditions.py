@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from narrows.expressions.nodes import Expr, columns_of
 from narrows.logical.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.logical.nodes import Join, JoinKind, Node
-from narrows.sql.literals import literal
+from narrows.sql.binder.literals import literal
 
 _INNER = (JoinKind.INNER, JoinKind.CROSS)
 _LEFT_IS_KEPT = (*_INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from narrows.logical.nodes import Aggregation, DataSink, DecodedSource, Node, Sort, Tail, Window
-from narrows.logical.streaming import is_stream
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,

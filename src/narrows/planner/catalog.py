@@ -21,13 +21,14 @@ from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, join
 from narrows.explain.plan import Plan
 from narrows.files.names import check_name
 from narrows.functions.users import LOOKS, users_function
-from narrows.logical.on_change import check_on_change
+from narrows.logical.build.on_change import check_on_change
 from narrows.planner.handed_on import mismatch, writers_of
 from narrows.planner.query import plan_query
 from narrows.planner.rules import OFF_BY_DEFAULT, settings
 from narrows.schema import UNKNOWN
-from narrows.sql.function_body import check_body
-from narrows.sql.parse import parse, parse_each
+from narrows.sql.binder.function_body import check_body
+from narrows.sql.parser.script import parse, parse_each
+from narrows.sql.parser.types import any_type, read_type_text
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Create,
@@ -44,7 +45,6 @@ from narrows.sql.statements import (
     Show,
     Statement,
 )
-from narrows.sql.types import any_type, read_type_text
 
 Answer = ResultTable | str | None
 """What a statement answers: rows, the text of an EXPLAIN, or nothing."""

@@ -10,12 +10,12 @@ from narrows.catalog.options import LATENCY
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean
 from narrows.explain.plan import Plan
-from narrows.logical.delta import changed_rows
+from narrows.logical.build.query import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
-from narrows.logical.query import Built, build
 from narrows.logical.required import required
-from narrows.logical.streaming import check_streaming
-from narrows.logical.updates import NOT_TOLD_APART, updates_of
+from narrows.logical.streaming.delta import changed_rows
+from narrows.logical.streaming.supported import check_streaming
+from narrows.logical.streaming.updates import NOT_TOLD_APART, updates_of
 from narrows.logical.walk import sources_of
 from narrows.notices import Notice
 from narrows.optimizer.rules.covering_projection import projection_notices
@@ -27,8 +27,8 @@ from narrows.planner.handed_on import mismatch, streams_of
 from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct, is_nested
-from narrows.sql.parse import parse_query
-from narrows.sql.recursion import deep_recursion
+from narrows.sql.parser.recursion import deep_recursion
+from narrows.sql.parser.script import parse_query
 from narrows.sql.statements import Query
 
 Check = Callable[[Node, Node, str], None]

@@ -19,7 +19,7 @@ from narrows.service.queries import Queries, Rows
 from narrows.service.samples import BatchTimes
 from narrows.service.spark import BackgroundSession
 from narrows.service.store import Declaration, ServiceStore, declaring_text
-from narrows.sql.parse import parse_spans
+from narrows.sql.parser.script import parse_spans
 from narrows.sql.statements import (
     Analyze,
     CreateProjection,

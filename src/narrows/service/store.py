@@ -21,7 +21,7 @@ from typing import Literal, get_args
 from narrows.errors import Code, Span, fail
 from narrows.files.atomic import make_private, write_atomically
 from narrows.files.small import damaged, disk_errors
-from narrows.sql.parse import parse_spans
+from narrows.sql.parser.script import parse_spans
 from narrows.sql.statements import (
     CreateFunction,
     CreatePipeline,

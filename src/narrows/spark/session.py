@@ -20,8 +20,8 @@ from narrows.catalog.in_use import refuse_changes, refuse_running
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
+from narrows.logical.build.on_change import check_on_change
 from narrows.logical.nodes import Node
-from narrows.logical.on_change import check_on_change
 from narrows.logical.walk import sources_of, transform_up
 from narrows.physical.nodes import PhysicalSharedStream
 from narrows.planner.catalog import Answer, Catalog
@@ -47,7 +47,8 @@ from narrows.spark.run.table_statistics import count_table, load_statistics, sav
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams, pause
 from narrows.spark.streaming.failures import Restart
 from narrows.spark.streaming.supervisor import Supervisor
-from narrows.sql.parse import parse, parse_query
+from narrows.sql.parser.script import parse, parse_query
+from narrows.sql.parser.types import read_schema
 from narrows.sql.scope import Name
 from narrows.sql.statements import (
     Analyze,
@@ -65,7 +66,6 @@ from narrows.sql.statements import (
     Statement,
     Stop,
 )
-from narrows.sql.types import read_schema
 from narrows.state.before_start import check_settings
 from narrows.state.folder import StateFolder
 from narrows.worker.counts import ReadCounts

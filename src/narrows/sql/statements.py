@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from narrows.errors import Span
 from narrows.plugins.options import Options
 from narrows.schema import DataType, Struct
-from narrows.sql.converted_types import Converted
+from narrows.sql.parser.converted_types import Converted
 from narrows.sql.scope import Name
 
 if TYPE_CHECKING:  # loaded when something is parsed

@@ -20,8 +20,8 @@ from narrows.demand import ALL, Demand, fields
 from narrows.plugins.options import OptionValue
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Field, Struct
+from narrows.sql.parser.types import read_schema
 from narrows.sql.scope import Name
-from narrows.sql.types import read_schema
 from narrows.worker.count_files import total_counts
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import read_dead_letters

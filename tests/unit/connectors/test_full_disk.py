@@ -15,7 +15,7 @@ from narrows.demand import ALL
 from narrows.errors import NarrowsError
 from narrows.files.ranges import FileRange
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.state.folder import StateFolder
 from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.read_spec import ReadSpec

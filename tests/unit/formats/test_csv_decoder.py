@@ -21,7 +21,7 @@ from narrows.formats.csv.decoder import CsvDecoder
 from narrows.formats.decoder import BadPayload, Decoded, RecordDecoder
 from narrows.formats.headers import decoder_for_file
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 AB = "a INT, b STRING"
 

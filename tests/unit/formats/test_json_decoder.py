@@ -18,7 +18,7 @@ from narrows.formats.base import find_format
 from narrows.formats.json import program as json_program
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import INT, Field, Struct
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.decoding import columns, decode
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -17,7 +17,7 @@ from narrows.files.ranges import FileRange
 from narrows.formats.decoder import UnfinishedError
 from narrows.formats.json.documents import find_documents
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.read_spec import ReadSpec

@@ -16,7 +16,7 @@ from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.kernel import load_native
 from narrows.formats.null_payloads import decode_present
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.fake_messages import FakeMessages
 from support.kernels import needs_native, outcome
 

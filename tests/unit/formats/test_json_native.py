@@ -12,7 +12,7 @@ from narrows.demand import ALL, NOTHING, fields
 from narrows.formats.json.decoder import JsonDecoder
 from narrows.formats.json.native import NativeJsonDecoder
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.kernels import array_of, lines_of, needs_native, outcome
 
 pytestmark = needs_native

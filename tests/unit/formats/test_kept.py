@@ -7,7 +7,7 @@ import pickle
 from narrows.demand import ALL, fields
 from narrows.formats.kept import Kept
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 SCHEMA = read_schema(", ".join(f"c{n} INT" for n in range(20)))
 

@@ -17,7 +17,7 @@ from narrows.files.listing import list_files
 from narrows.files.ranges import FileRange, split
 from narrows.formats.parquet.reader import demanded_leaves, read_row_groups
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 UTC = dt.UTC
 

@@ -15,7 +15,7 @@ from narrows.formats.parquet.reader import read_row_groups
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.predicate import And, Compare, IsIn, IsNull, Not, Or, Predicate
 from narrows.projection.values import ColumnValue
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 SCHEMA = read_schema("n BIGINT, t STRING, d DATE, f DOUBLE")
 

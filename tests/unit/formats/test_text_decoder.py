@@ -9,7 +9,7 @@ from narrows.formats.base import find_format
 from narrows.formats.decoder import BadPayload
 from narrows.formats.text.decoder import TextDecoder
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 LINE = read_schema("line STRING")
 

@@ -12,7 +12,7 @@ from narrows.formats.base import find_format
 from narrows.formats.decoder import Decoded
 from narrows.formats.time_patterns import PatternError, parse_pattern
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 
 def decoded(

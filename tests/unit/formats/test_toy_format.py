@@ -13,7 +13,7 @@ from narrows.connectors.target import RowPart, SinkTarget, WriteSpec
 from narrows.demand import ALL, fields
 from narrows.files.listing import list_files
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import publish, write_task

@@ -17,7 +17,7 @@ from narrows.shared.ingest_task import IngestUnion, entry_of
 from narrows.shared.log import EMPTY, SharedEntry, SharedLog
 from narrows.shared.registry import EARLIEST, ConsumerRegistry
 from narrows.shared.segments import Segment, SegmentWriter, read_segment
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 
 SCHEMA = read_schema("a BIGINT, b BIGINT")
 A, B = fields({"a": ALL}), fields({"b": ALL})

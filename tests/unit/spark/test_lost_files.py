@@ -23,7 +23,7 @@ from narrows.files.listing import FileEntry, list_files
 from narrows.files.ranges import FileRange, split
 from narrows.formats.kernel import NATIVE, PORTABLE, is_native_usable, load_native
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.count_files import total_counts
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import BadPayloadError, key_name, read_dead_letters

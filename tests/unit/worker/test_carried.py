@@ -6,7 +6,7 @@ import pickle
 
 from narrows.demand import ALL
 from narrows.projection.columns import DecodeProjection
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from narrows.worker.carried import Carried
 from narrows.worker.read_spec import ReadSpec
 

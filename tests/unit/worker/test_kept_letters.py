@@ -12,8 +12,8 @@ from narrows.demand import ALL
 from narrows.files.ranges import FileRange
 from narrows.planner.catalog import Catalog
 from narrows.projection.columns import DecodeProjection
+from narrows.sql.parser.types import read_schema
 from narrows.sql.scope import Name
-from narrows.sql.types import read_schema
 from narrows.state.folder import StateFolder
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import read_dead_letters

@@ -66,7 +66,7 @@ class PayloadIds:
     """Finds the ids of payloads; for one thread."""
 
     def __init__(self, dedupe: Dedupe) -> None:
-        from narrows.sql.types import read_schema  # on the driver, where it is loaded anyway
+        from narrows.sql.parser.types import read_schema  # on the driver, where it is loaded anyway
 
         # Times that name no zone are in one that does not change with who reads.
         options = {**dedupe.options, "timezone": "UTC"}

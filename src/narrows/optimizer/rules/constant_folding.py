@@ -32,7 +32,7 @@ from narrows.functions import operator
 from narrows.logical.nodes import Aggregation, Filter, Node, Sort
 from narrows.logical.walk import transform_up
 from narrows.schema import BOOLEAN, INT, UNKNOWN, VOID, Unknown
-from narrows.sql.literals import Interval, date_literal, literal
+from narrows.sql.binder.literals import Interval, date_literal, literal
 
 _INT_RANGE = range(-(2**31), 2**31)
 

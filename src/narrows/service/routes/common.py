@@ -13,7 +13,7 @@ from narrows.schema import quoted
 from narrows.service import models
 from narrows.service.core import Service
 from narrows.service.problems import MEDIA_TYPE
-from narrows.sql.parse import parse_spans
+from narrows.sql.parser.script import parse_spans
 from narrows.sql.scope import Name
 from narrows.sql.statements import Create, ObjectKind
 

@@ -17,7 +17,7 @@ from narrows.errors import Code, fail
 from narrows.expressions.nodes import Call
 from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Aggregation, Distinct, Node
-from narrows.logical.streaming import is_stream
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.execution import batch_of_rows, kept_window
 from narrows.spark.compile.plan import OpenSource, compile_node, compile_plan

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from narrows.errors import Code, fail
 from narrows.logical.nodes import Aggregation, Distinct, Filter, Join, Limit, Node, Project, Sort
 from narrows.logical.relational_nodes import Keep, Subquery, Union
-from narrows.logical.subqueries import outer_columns
-from narrows.logical.walk import topological
+from narrows.logical.walk import outer_columns, topological
 from narrows.spark.sql.frame import Frame
 from narrows.spark.sql.rows import select
 from narrows.spark.sql.sql_text import Typed
-from narrows.sql.binding import SubqueryKind
+from narrows.sql.binder.context import SubqueryKind
 
 if TYPE_CHECKING:
     from narrows.spark.compile.plan import Compiler

@@ -23,7 +23,7 @@ from narrows.planner.catalog import Catalog
 from narrows.planner.query import plan_query
 from narrows.plugins.options import OptionValue
 from narrows.spark.compile.context import Context
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 _KEPT = tuple(option.name for option in EVENT_TIME_OPTIONS)

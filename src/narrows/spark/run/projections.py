@@ -22,7 +22,7 @@ from narrows.planner.query import plan_query
 from narrows.schema import quoted
 from narrows.spark.compile.context import Context
 from narrows.spark.run.table_statistics import fingerprint
-from narrows.sql.parse import parse_query
+from narrows.sql.parser.script import parse_query
 from narrows.sql.scope import Name
 from narrows.sql.statements import CreateProjection
 

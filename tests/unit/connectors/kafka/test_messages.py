@@ -22,7 +22,7 @@ from narrows.formats.kernel import VARIABLE
 from narrows.formats.text.decoder import TextDecoder
 from narrows.projection.columns import DecodeProjection
 from narrows.secrets import Secret
-from narrows.sql.types import read_schema
+from narrows.sql.parser.types import read_schema
 from support.kernels import needs_native
 from support.mock_kafka import Given, MockCluster
 

@@ -1,0 +1,335 @@
+"""FROM: sources and joins, and the relations that they bring into scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from narrows.catalog.elsewhere import ElsewhereTable
+from narrows.catalog.objects import View
+from narrows.errors import Code, fail
+from narrows.expressions.nodes import ColumnId, Expr, columns_of
+from narrows.functions import operator
+from narrows.logical.conjuncts import conjunction, split, with_filter
+from narrows.logical.build.converted import with_converted
+from narrows.logical.build.generators import (
+    is_plain_generator,
+    lateral_generator,
+    lateral_view,
+    table_function,
+)
+from narrows.logical.nodes import DataSource, Filter, Join, JoinKind, Node, default_name
+from narrows.logical.build.on_change import rows_that_change
+from narrows.logical.build.pivot import plan_pivot
+from narrows.logical.relational_nodes import OneRow, SparkTable
+from narrows.logical.results import rename_columns, result_relation
+from narrows.logical.build.subqueries import WaitingSubqueries
+from narrows.sql.binder.expression import Binder
+from narrows.sql.binder.context import name_of, refused, span_of
+from narrows.sql.scope import Merged, Name, Relation, Scope
+from narrows.sql.binder.stars import spell_out
+
+if TYPE_CHECKING:
+    from narrows.logical.build.query import QueryPlanner
+
+_JOIN_KINDS = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.CROSS,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT,
+    ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI,
+    ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI,
+    ("", "ANTI"): JoinKind.ANTI,
+}
+_LATERAL = (JoinKind.INNER, JoinKind.CROSS, JoinKind.LEFT)
+"""Joins whose right side may look at the left."""
+
+
+class FromPlanner:
+    """Plans the FROM clause of one SELECT, filling its scope."""
+
+    def __init__(
+        self, binder: Binder, queries: QueryPlanner, subqueries: WaitingSubqueries
+    ) -> None:
+        self._binder = binder
+        self._subqueries = subqueries
+        self._scope: Scope = binder.scope
+        self._ids = queries.ids
+        self._queries = queries
+
+    def plan(self, tree: exp.Select) -> Node:
+        clause = tree.args.get("from_")
+        plan: Node = OneRow() if clause is None else self._item(clause.this)
+        for join in tree.args.get("joins") or ():
+            plan = self._join(plan, join)
+        for lateral in tree.args.get("laterals") or ():
+            plan = lateral_view(self._binder, plan, lateral)
+        return plan
+
+    # --- what may stand in FROM -------------------------------------------------------------------
+
+    def _item(self, node: exp.Expr) -> Node:
+        """A source, a common table expression, a query in brackets, or joins in brackets."""
+        if node.args.get("pivots"):
+            return self._pivoted(node)
+        match node:
+            case exp.Subquery(this=exp.Table() as table) if not node.args.get("alias"):
+                plan = self._item(_without_joins(table))
+                for join in (*(table.args.get("joins") or ()), *(node.args.get("joins") or ())):
+                    plan = self._join(plan, join)
+                return plan
+            case exp.Subquery() | exp.Values() if not node.args.get("joins"):
+                return self._derived(self._queries.derived().plan(node), node)
+            case exp.Table(this=exp.Anonymous()) if not node.args.get("joins"):
+                return table_function(self._binder, node)
+            case exp.Table() if not node.args.get("joins"):
+                return self._table(node)
+            case exp.Lateral():
+                return self._lateral(node)
+            case _:
+                raise refused(f"{type(node).__name__.upper()} with these clauses in FROM", node)
+
+    def _pivoted(self, node: exp.Expr) -> Node:
+        """Something with PIVOT or UNPIVOT after it: only what that makes can be seen around it."""
+        inside = Binder(
+            Scope(outer=self._scope.outer),
+            self._queries.functions,
+            self._binder.problems,
+            self._ids,
+        )
+        bare = type(node)(**{key: value for key, value in node.args.items() if key != "pivots"})
+        plan = FromPlanner(inside, self._queries, self._subqueries)._item(bare)
+        for pivot in node.args["pivots"]:
+            plan = plan_pivot(plan, spell_out(exp.Star(), exp.Star(), inside), pivot, inside)
+            alias = pivot.args.get("alias")
+            relation = replace(result_relation(plan), name=(alias.name or None) if alias else None)
+            inside.scope.relations, inside.scope.merged = [relation], {}
+        self._scope.add(relation, span_of(node))
+        return plan
+
+    def _table(self, node: exp.Table) -> Node:
+        parts = _table_name(node)
+        name = parts[-1]
+        plan = self._queries.use_table(name) if len(parts) == 1 else None
+        if plan is not None:
+            return self._derived(plan, node, name)
+        source = self._queries.find_table(parts)
+        alias = node.args.get("alias")
+        if isinstance(source, View):
+            return self._derived(self._queries.view(source, name.span), node, name)
+        if isinstance(source, ElsewhereTable):
+            return self._elsewhere(source, node, name)
+        shown = alias.name if alias is not None and alias.name else source.name
+        relation = Relation(
+            self._ids.new(), shown, source.row, is_source=True, hidden=len(source.metadata)
+        )
+        read = DataSource(source=source, relation=relation)
+        rows = rows_that_change(read, self._queries.functions, self._ids)
+        if source.converted:
+            made = with_converted(read, rows, self._queries, _words(node))
+            columns = made.outputs[: len(source.schema)]
+            if alias is not None and alias.columns:
+                return self._derived(self._queries.renamed(made, columns), node)
+            self._scope.add(made.relation, name.span)
+            return made
+        if alias is not None and alias.columns:
+            return self._derived(self._queries.renamed(rows, relation.shown), node)
+        self._scope.add(relation, name.span)
+        return rows
+
+    def _elsewhere(self, table: ElsewhereTable, node: exp.Table, name: Name) -> Node:
+        """A table that Spark reads. Its columns may be named by its whole name, too."""
+        alias = node.args.get("alias")
+        shown = alias.name if alias is not None and alias.name else name.text
+        path = () if alias is not None and alias.name else table.path
+        relation = Relation(self._ids.new(), shown, table.schema, path=path)
+        read = SparkTable(table=table, relation=relation)
+        columns = [name_of(column) for column in alias.columns] if alias is not None else []
+        self._scope.add(rename_columns(relation, columns) if columns else relation, name.span)
+        return read
+
+    def _derived(self, plan: Node, node: exp.Expr, name: Name | None = None) -> Node:
+        """Brings the result of a query into scope, under its alias."""
+        alias = node.args.get("alias")
+        shown = alias.name if alias is not None and alias.name else name.text if name else None
+        relation = replace(result_relation(plan), name=shown)
+        columns = [name_of(column) for column in alias.columns] if alias is not None else []
+        if columns:
+            relation = rename_columns(relation, columns)
+        self._scope.add(relation, name.span if name is not None else span_of(node))
+        return plan
+
+    def _lateral(self, node: exp.Lateral) -> Node:
+        """A subquery or a generator that may use the columns of what stands before it."""
+        if isinstance(node.this, exp.Subquery):
+            return self._derived(self._queries.inside(self._scope).plan(node.this), node)
+        return lateral_generator(self._binder, OneRow(), node)
+
+    # --- joins ------------------------------------------------------------------------------------
+
+    def _join(self, left: Node, node: exp.Join) -> Node:
+        for key in (
+            "global_",
+            "hint",
+            "match_condition",
+            "nearest",
+            "directed",
+        ):
+            if node.args.get(key):
+                raise refused(f"{key.strip('_').upper()} joins", node)
+        if node.args.get("pivots") or node.this.args.get("pivots"):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                "PIVOT and UNPIVOT after a join are about all of it",
+                span_of(node),
+                "say of what: `FROM (SELECT ... FROM a JOIN b ON ...) PIVOT (...)`",
+            )
+        side, word = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
+        kind = _JOIN_KINDS.get((side.upper(), word.upper()))
+        if kind is None:
+            raise refused(f"{side} {word} joins".strip(), node)
+        lateral = isinstance(node.this, exp.Lateral)
+        if lateral and kind not in _LATERAL:
+            raise refused(f"{kind.value} joins with LATERAL", node)
+        if lateral and is_plain_generator(node, kind):
+            generated = lateral_generator(self._binder, left, node.this, kind is JoinKind.LEFT)
+            on = node.args.get("on")
+            if on is None or kind is JoinKind.LEFT:
+                return generated
+            return Filter(child=generated, predicate=self._binder.condition("ON", on))
+        left_relations = list(self._scope.relations)
+        merged_before = dict(self._scope.merged)
+        right = self._item(node.this)
+        right_relations = self._scope.relations[len(left_relations) :]
+        sides = (Scope(left_relations, merged_before), Scope(right_relations))
+        on, using = node.args.get("on"), [name_of(name) for name in node.args.get("using") or ()]
+        method = str(node.args.get("method") or "").upper()
+        if method == "NATURAL":
+            using = _common_names(*sides)
+        elif method:
+            raise refused(f"{method} joins", node)
+        condition: Expr | None = None
+        if using:
+            condition = self._using(*sides, using, kind)
+        elif on is not None:
+            condition = self._binder.condition("ON", on)
+        elif kind is JoinKind.INNER:
+            kind = JoinKind.CROSS
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            del self._scope.relations[len(left_relations) :]
+        if condition is None and kind is not JoinKind.CROSS:
+            raise fail(Code.SYNTAX_ERROR, f"a {kind.value} join needs ON or USING", span_of(node))
+        join = Join(kind=kind, left=left, right=right, condition=condition, lateral=lateral)
+        return self._with_subqueries(
+            join, {r.id for r in left_relations}, {r.id for r in right_relations}
+        )
+
+    def _with_subqueries(self, join: Join, left: set[int], right: set[int]) -> Node:
+        """Puts the subqueries of a condition below the join, on the side that they ask about."""
+        if join.condition is None:
+            return join
+        of_left, of_right, of_both = self._subqueries.divide([join.condition], left, right)
+        placed = join.with_children(
+            [
+                self._subqueries.place(join.left, of_left),
+                self._subqueries.place(join.right, of_right),
+            ]
+        )
+        if not of_both:
+            return placed
+        if join.kind not in (JoinKind.INNER, JoinKind.CROSS):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                f"a subquery in ON of a {join.kind.value} join may ask about one side only",
+                of_both[0].span,
+                "join with the subquery first",
+            )
+        asked = {column.id for column in of_both}
+        conjuncts = split(join.condition)
+        above = [c for c in conjuncts if any(column.id in asked for column in columns_of(c))]
+        rest = [c for c in conjuncts if c not in above]
+        kind, on = (JoinKind.INNER, conjunction(rest)) if rest else (JoinKind.CROSS, None)
+        joined = self._subqueries.place(replace(placed, kind=kind, condition=on), of_both)
+        return with_filter(joined, above)
+
+    def _using(self, left: Scope, right: Scope, using: Sequence[Name], kind: JoinKind) -> Expr:
+        """Equality of the named columns, which are one column from here on."""
+        equalities: list[Expr] = []
+        merged: dict[str, Merged] = {}
+        for name in using:
+            mine, other = left.first(name), right.first(name)
+            equalities.append(self._binder.call(operator("="), (mine, other), name.span))
+            before = left.merged.get(name.text.casefold())
+            hidden = before.columns if before is not None else _ids(mine)
+            merged[name.text.casefold()] = Merged(
+                before.name if before is not None else default_name(mine),
+                self._merged(mine, other, kind),
+                frozenset(hidden | _ids(other)),
+            )
+        # `*` lists the columns of the last join first.
+        self._scope.merged = {**merged, **{k: m for k, m in left.merged.items() if k not in merged}}
+        if len(equalities) == 1:
+            return equalities[0]
+        return self._binder.call(operator("and"), tuple(equalities), None)
+
+    def _merged(self, left: Expr, right: Expr, kind: JoinKind) -> Expr:
+        """The value of a USING column: the side that is always there, or whichever is."""
+        if kind is JoinKind.RIGHT:
+            return right
+        if kind is JoinKind.FULL:
+            coalesce = self._binder.functions.find("coalesce")
+            assert coalesce is not None
+            return self._binder.call(coalesce, (left, right), left.span)
+        return left
+
+
+def _words(node: exp.Expr) -> set[str]:
+    """All names of the query that something stands in."""
+    return {part.name.casefold() for part in node.root().find_all(exp.Identifier)}
+
+
+def _table_name(node: exp.Table) -> list[Name]:
+    """The parts of a table's name: `orders`, or `shop.orders`."""
+    if node.args.get("sample"):
+        raise fail(
+            Code.NOT_SUPPORTED,
+            "TABLESAMPLE takes rows by chance, others each time it runs",
+            span_of(node),
+            "write `WHERE rand() < 0.1` for a part of the rows, or `LIMIT 5` for a few",
+        )
+    for key, value in node.args.items():
+        if value and key not in ("this", "alias", "db", "catalog"):
+            raise refused(f"{key.strip('_').upper()} after a source name", node)
+    named = [part for part in node.parts if isinstance(part, exp.Identifier)]
+    if len(named) != len(node.parts):
+        raise refused("this in FROM", node)
+    return [name_of(part) for part in named]
+
+
+def _without_joins(table: exp.Table) -> exp.Table:
+    return exp.Table(**{key: value for key, value in table.args.items() if key != "joins"})
+
+
+def _ids(expr: Expr) -> frozenset[ColumnId]:
+    return frozenset(column.id for column in columns_of(expr))
+
+
+def _common_names(left: Scope, right: Scope) -> list[Name]:
+    """The columns that NATURAL JOIN joins by: those that both sides have, once each."""
+    theirs = {column.name.casefold() for relation in right.relations for column in relation.shown}
+    mine = {
+        column.name.casefold(): Name(column.name, None)
+        for relation in reversed(left.relations)
+        for column in reversed(relation.shown)
+        if column.name.casefold() in theirs
+    }
+    return list(reversed(mine.values()))

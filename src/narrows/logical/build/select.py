@@ -1,0 +1,200 @@
+"""From a parsed query to a logical plan: clause by clause, in the order in which SQL means them.
+
+    FROM, LATERAL VIEW -> stateful functions -> WHERE -> window -> GROUP BY -> HAVING
+                       -> ORDER BY -> SELECT -> DISTINCT -> LIMIT
+
+This is analysis: it gives the query its meaning, and may refuse it. What comes after (the
+optimizer) may only keep that meaning.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from narrows.errors import Code, fail
+from narrows.expressions.function import Kind
+from narrows.expressions.nodes import Call, Cast, Expr, columns_of, rewrite, walk
+from narrows.logical.build.aliases import aliases_in_where
+from narrows.logical.build.analytic import plan_analytic
+from narrows.logical.build.clauses import Clauses
+from narrows.logical.build.from_clause import FromPlanner
+from narrows.logical.build.group_by import GroupBy
+from narrows.logical.build.grouping import plan_grouping
+from narrows.logical.nodes import (
+    Distinct,
+    Filter,
+    Generate,
+    Node,
+    Project,
+    Sort,
+    relation_of,
+)
+from narrows.logical.build.ordering import bind_order, plan_limit
+from narrows.logical.build.select_list import bind_select_list
+from narrows.logical.build.stateful import plan_stateful, stateful_calls, take_last_rows
+from narrows.logical.build.subqueries import WaitingSubqueries
+from narrows.logical.build.unpartitioned import unpartitioned
+from narrows.notices import Notice
+from narrows.schema import BOOLEAN, UNKNOWN
+from narrows.sql.binder.expression import Binder
+from narrows.sql.binder.context import Problems, refused, span_of
+from narrows.sql.scope import Scope
+
+if TYPE_CHECKING:
+    from narrows.logical.build.query import QueryPlanner
+
+_HANDLED = frozenset(
+    (
+        *("expressions", "from_", "joins", "laterals", "where", "group", "having"),
+        *("order", "limit", "offset", "distinct", "with_", "qualify", "windows", "hint"),
+    )
+)
+_CLAUSES = {
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+    "into": "SELECT INTO",
+    "kind": "SELECT AS STRUCT",
+}
+
+
+_HINTS = Notice("hint", "hints (`/*+ ... */`) are left out: Spark chooses how to join by itself")
+
+
+class SelectBuilder:
+    """Plans one SELECT."""
+
+    def __init__(self, queries: QueryPlanner) -> None:
+        self._problems = Problems()
+        self._ids = queries.ids
+        self._scope = Scope(outer=queries.outer)
+        self._queries = queries
+        self._binder = Binder(self._scope, queries.functions, self._problems, self._ids)
+        inside = queries.inside(self._scope)
+        self._subqueries = WaitingSubqueries(self._ids, inside.plan)
+        self._binder.plan_subquery = self._subqueries.add
+        self._from = FromPlanner(self._binder, queries, self._subqueries)
+
+    def build(self, tree: exp.Select) -> Node:
+        if not tree.expressions:
+            raise fail(Code.SYNTAX_ERROR, "the select list is empty", span_of(tree))
+        for key, value in tree.args.items():
+            if value and key not in _HANDLED:
+                raise refused(_CLAUSES.get(key, key.strip("_").upper()), tree)
+        if tree.args.get("hint"):
+            self._queries.notices.append(_HINTS)
+        plan = self._from.plan(tree)
+        self._problems.raise_if_any()
+        clauses = self._bind_clauses(tree)
+
+        take_last_rows(clauses)
+        self._subqueries.refuse(stateful_calls(clauses), "calls that remember rows")
+        plan = plan_stateful(plan, clauses, self._ids)
+        if clauses.where is not None:
+            plan = self._subqueries.place(plan, [clauses.where])
+            plan = Filter(child=plan, predicate=clauses.where)
+        plan = self._subqueries.place(plan, clauses.inside_groups())
+        plan = plan_grouping(plan, clauses, self._ids)
+        self._queries.notices.extend(unpartitioned(plan))
+        if clauses.generated is not None:
+            # Below HAVING, which may look at what the generator makes.
+            call, relation = clauses.generated.call, clauses.generated.relation
+            plan = self._subqueries.place(plan, [call])
+            plan = Generate(child=plan, generator=call, relation=relation)
+        if clauses.having is not None:
+            plan = self._subqueries.place(plan, [clauses.having])
+            plan = Filter(child=plan, predicate=clauses.having)
+        plan = self._subqueries.place(plan, clauses.after_grouping())
+        plan = plan_analytic(plan, clauses, self._ids)
+        if clauses.qualify is not None:
+            plan = Filter(child=plan, predicate=clauses.qualify)
+        plan = self._plan_output(plan, clauses, distinct=tree.args.get("distinct"))
+        return plan_limit(plan, tree, self._binder)
+
+    # --- binding ----------------------------------------------------------------------------------
+
+    def _bind_clauses(self, tree: exp.Select) -> Clauses:
+        self._binder.named_windows = {
+            window.name.casefold(): window for window in tree.args.get("windows") or ()
+        }
+        group = GroupBy(tree.args.get("group"), self._binder)
+        self._scope.aliases = group.named_keys()
+        selected = bind_select_list(tree, self._binder)
+        self._scope.aliases = {}
+        items, named = selected.items, group.named_keys()
+        if self._queries.on_top:
+            self._queries.notices.extend(selected.notices)
+        clauses = Clauses(items, self._subqueries, selected.generated)
+        where, having = tree.args.get("where"), tree.args.get("having")
+        qualify = tree.args.get("qualify")
+        if where is not None:
+            self._scope.in_the_end = aliases_in_where(items, selected.generated)
+            with self._problems.collect():
+                clauses.where = self._binder.condition("WHERE", where.this, Kind.STATEFUL)
+            self._scope.in_the_end = lambda name: None
+        with self._problems.collect():
+            clauses.grouping = group.bind(items, selected.generated)
+        with self._scope.with_aliases(items, named), self._problems.collect():
+            if having is not None:
+                clauses.having = _as_condition(
+                    self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+                )
+            if qualify is not None:
+                clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
+        with self._scope.with_aliases(items, named, first=True), self._problems.collect():
+            clauses.order = bind_order(tree.args.get("order"), items, self._binder, _ON_RESULT)
+        self._problems.raise_if_any()
+        return clauses
+
+    # --- the top of the plan ----------------------------------------------------------------------
+
+    def _plan_output(self, plan: Node, clauses: Clauses, distinct: exp.Distinct | None) -> Node:
+        if distinct is not None and distinct.args.get("on"):
+            raise refused("DISTINCT ON", distinct)
+        items = clauses.items
+        relation = relation_of(self._ids.new(), None, items)
+        # Sorting goes first, while the columns that only it needs are still there. But DISTINCT
+        # would undo the order, and a random value must be the same in both places.
+        sort_last = distinct is not None or any(_is_random(key.expr) for key in clauses.order)
+        if clauses.order and not sort_last:
+            plan = Sort(child=plan, keys=tuple(clauses.order))
+        plan = Project(child=plan, fields=tuple(items), relation=relation)
+        if distinct is not None:
+            plan = Distinct(child=plan)
+        if clauses.order and sort_last:
+            outputs: dict[Expr, Expr] = {
+                item.expr: relation.column(ordinal) for ordinal, item in enumerate(items)
+            }
+            keys = []
+            for key in clauses.order:
+                expr = rewrite(key.expr, outputs.get)
+                if any(column.id.relation != relation.id for column in columns_of(expr)):
+                    why = "DISTINCT" if distinct is not None else "a random value"
+                    raise fail(
+                        Code.UNKNOWN_COLUMN,
+                        f"with {why}, ORDER BY may only use what the select list has",
+                        key.expr.span,
+                        "add the expression to the select list",
+                    )
+                keys.append(key._replace(expr=expr))
+            plan = Sort(child=plan, keys=tuple(keys))
+        return plan
+
+
+_ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)
+_ON_RESULT = (*_ON_GROUPS, Kind.ANALYTIC)
+
+
+def _as_condition(expr: Expr) -> Expr:
+    """HAVING takes any value for a condition, as in Spark; WHERE does not."""
+    if expr.dtype in (BOOLEAN, UNKNOWN):
+        return expr
+    return Cast(operand=expr, to=BOOLEAN.sql(), dtype=BOOLEAN, span=expr.span)
+
+
+def _is_random(expr: Expr) -> bool:
+    return any(isinstance(part, Call) and not part.function.deterministic for part in walk(expr))

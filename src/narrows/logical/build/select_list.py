@@ -1,0 +1,167 @@
+"""SELECT: binds the items, one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from narrows.errors import Code, fail
+from narrows.expressions.function import Kind
+from narrows.expressions.nodes import Call, Expr, FieldAccess, Literal, walk
+from narrows.functions.spark_name import column_name, spark_name
+from narrows.logical.build.clauses import Generated
+from narrows.logical.build.generators import generated_relation
+from narrows.logical.nodes import NamedExpr
+from narrows.notices import Notice
+from narrows.schema import Unaliased
+from narrows.sql.binder.expression import Binder
+from narrows.sql.binder.context import name_of, refused
+from narrows.sql.scope import Relation
+from narrows.sql.binder.stars import spell_out, star_of, starred_sources
+
+_ALLOWED = (
+    Kind.AGGREGATE,
+    Kind.ANALYTIC,
+    Kind.STATEFUL,
+    Kind.WINDOW_BOUND,
+    Kind.GENERATOR,
+)
+
+
+@dataclass
+class SelectList:
+    """The bound items, the generator among them if there is one, and remarks."""
+
+    items: list[NamedExpr] = field(default_factory=list)
+    generated: Generated | None = None
+    notices: list[Notice] = field(default_factory=list)
+
+
+def bind_select_list(tree: exp.Select, binder: Binder) -> SelectList:
+    selected = SelectList()
+    for node in tree.expressions:
+        star = star_of(node)
+        with binder.problems.collect():
+            if star is not None:
+                selected.items.extend(NamedExpr(*part) for part in spell_out(node, star, binder))
+                whole = starred_sources(node, star, binder.scope)
+                selected.notices.extend(_star_notice(*read) for read in whole)
+            else:
+                _bind_item(node, binder, selected)
+    return selected
+
+
+def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
+    value = node.this if isinstance(node, (exp.Alias, exp.Aliases)) else node
+    expr = binder.bind_in("SELECT", value, *_ALLOWED)
+    _refuse_nested_generator(expr)
+    if isinstance(expr, Call) and expr.function.kind is Kind.GENERATOR:
+        _bind_generator(node, expr, binder, selected)
+        return
+    if isinstance(node, exp.Aliases):
+        raise refused("several aliases for one value", node)
+    name = node.alias if isinstance(node, exp.Alias) else _name_of_item(value, expr)
+    selected.items.append(NamedExpr(name, expr))
+    if isinstance(node, exp.Alias):
+        binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`
+
+
+def _name_of_item(node: exp.Expr, expr: Expr) -> str:
+    """What an item without alias is called: a path of names by its last one, all else by its
+    text, and a subquery by what it is."""
+    part = node.this if isinstance(node, exp.Cast) else node
+    if isinstance(part, exp.JSONExtract):
+        return _last_of_path(part.expression.name)
+    match node if isinstance(node, exp.Subquery) else node.unnest():
+        case exp.Column() as column:
+            return column.name
+        case exp.Dot() as dotted if dotted.find(exp.Bracket, exp.Func) is None:
+            return dotted.name
+        case exp.Subquery():
+            name = "scalarsubquery()"
+        case exp.Exists():
+            name = "exists()"
+        case exp.In(this=value) as tested if tested.args.get("query"):
+            name = f"({value.name} IN (listquery()))"
+        case exp.Cast() as cast if isinstance(expr, Literal):
+            name = f"CAST({cast.this.name} AS {expr.dtype.sql()})"
+        case exp.Anonymous() as call if call.name.lower() == "struct" and isinstance(expr, Call):
+            name = f"struct({', '.join(_struct_fields(call, expr))})"
+        case exp.Tuple() as row if isinstance(expr, Call):
+            fields = zip(_struct_names(expr), _struct_fields(row, expr), strict=True)
+            name = f"named_struct({', '.join(part for field in fields for part in field)})"
+        case _:
+            name = column_name(expr)
+    return Unaliased(name)
+
+
+def _last_of_path(path: str) -> str:
+    """`v:a.b[0]` is called `b`."""
+    names: list[tuple[str, str]] = re.findall(r"\.(\w+)|\['(.*?)'\]", path)
+    return "".join(names[-1]) if names else path
+
+
+def _struct_names(call: Call) -> list[str]:
+    return [str(name.value) for name in call.args[::2] if isinstance(name, Literal)]
+
+
+def _struct_fields(node: exp.Expr, call: Call) -> Iterator[str]:
+    """`struct(a, b AS z)` says the names that were given; `call` has names and values in turn."""
+    aliases = [part.alias if isinstance(part, exp.Alias) else "" for part in node.expressions]
+    values = [spark_name(value) for value in call.args[1::2]]
+    if len(aliases) != len(values):  # a star, which names the fields of a struct
+        for name, arg, text in zip(_struct_names(call), call.args[1::2], values, strict=True):
+            yield f"{text} AS {name}" if isinstance(arg, FieldAccess) else text
+        return
+    for alias, value in zip(aliases, values, strict=True):
+        yield f"{value} AS {alias}" if alias else value
+
+
+def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: SelectList) -> None:
+    """`explode(items) AS x`, `posexplode(items) AS (pos, x)`: the item is the columns it makes."""
+    if selected.generated is not None:
+        raise fail(
+            Code.NOT_SUPPORTED,
+            "only one generator may stand in a select list",
+            call.span,
+            "use `LATERAL VIEW` for each of them",
+        )
+    match node:
+        case exp.Alias():
+            names = [name_of(node.args["alias"])]
+        case exp.Aliases():
+            names = [name_of(alias) for alias in node.expressions]
+        case _:
+            names = []
+    relation = generated_relation(call, binder.ids.new(), None, names)
+    selected.generated = Generated(call, relation)
+    selected.items.extend(_columns_of(relation))
+    for column in relation.columns if names else ():
+        binder.scope.aliases.setdefault(column.name.casefold(), column)  # `explode(n) AS e, e + 1`
+
+
+def _refuse_nested_generator(expr: Expr) -> None:
+    for part in walk(expr):
+        if part is not expr and isinstance(part, Call) and part.function.kind is Kind.GENERATOR:
+            raise fail(
+                Code.MISPLACED_FUNCTION,
+                f"generator function `{part.function.name}` must stand alone in the select list",
+                part.span,
+                f"use `LATERAL VIEW {part.function.name}(...) t AS x`",
+            )
+
+
+def _columns_of(relation: Relation) -> list[NamedExpr]:
+    return [NamedExpr(column.name, column) for column in relation.shown]
+
+
+def _star_notice(star: str, relation: Relation) -> Notice:
+    return Notice(
+        "star",
+        f"pruning is off for `{relation.name}`: `SELECT {star}` reads all"
+        f" {len(relation.shown)} columns",
+        "name the columns that you need, or leave some out with `* EXCEPT (...)`",
+    )

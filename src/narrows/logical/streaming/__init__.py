@@ -1,0 +1,1 @@
+"""What is special about plans that never end: what cannot run, and what is written of changes."""

@@ -1,0 +1,1 @@
+"""From trees to typed expressions: names become columns, calls become functions."""

@@ -1,0 +1,1 @@
+"""From text to statements: the tokens and the trees, before any name is looked up."""

@@ -1,0 +1,108 @@
+"""A query, as sqlglot reads it; and what to say when it cannot."""
+
+from __future__ import annotations
+
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from narrows.errors import Code, NarrowsError, Span, fail, nearest
+from narrows.sql.parser.cursor import MISSING_SEMICOLON
+from narrows.sql.parser.dialect import check_query, new_parser
+from narrows.sql.parser.recursion import deep_recursion
+from narrows.sql.statements import Query
+
+COMMANDS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP")
+"""Words that begin a statement of ours."""
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "JOIN", "LATERAL")
+QUERY_WORDS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(")
+_PER_BATCH = (("PER",), ("BATCH",))
+"""What a pipeline's ORDER BY ends with, behind all that sqlglot knows."""
+_SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<class")
+"""Messages that tell a user nothing: what was unexpected, and where, says more."""
+
+
+def read_query(tokens: list[Token], source: str) -> Query:
+    span, per_batch = Span(tokens[0].start, tokens[-1].end + 1), None
+    if len(tokens) > len(_PER_BATCH) and all(map(_is_word, tokens[-2:], _PER_BATCH)):
+        per_batch = Span(tokens[-2].start, tokens[-1].end + 1)
+        tokens = tokens[:-2]
+    tokens = _tables_spelled_out(tokens)
+    check_query(tokens)
+    with deep_recursion():
+        try:
+            (tree,) = new_parser().parse(tokens, source)
+        except ParseError as error:
+            raise _syntax_error(error, tokens) from None
+        except TokenError:  # inside a hint, which sqlglot reads by itself
+            raise fail(Code.SYNTAX_ERROR, "a hint or comment cannot be read", span) from None
+    if tree is None:
+        raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
+    return Query(tree, source, span, per_batch)
+
+
+def _tables_spelled_out(tokens: list[Token]) -> list[Token]:
+    """`TABLE t`, where a query begins, is `SELECT * FROM t`."""
+    found: list[Token] = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1] if place else None
+        begins = before is None or before.token_type in _BEFORE_A_QUERY
+        following = tokens[place + 1] if place + 1 < len(tokens) else None
+        named = following is not None and following.token_type in _NAMES
+        if _is_word(token, ("TABLE",)) and begins and named:
+            place_of = (token.line, token.col, token.start, token.end, token.comments)
+            found.append(Token(TokenType.SELECT, "SELECT", *place_of))
+            found.append(Token(TokenType.STAR, "*", *place_of))
+            found.append(Token(TokenType.FROM, "FROM", *place_of))
+        else:
+            found.append(token)
+    return found
+
+
+_BEFORE_A_QUERY = frozenset(
+    {
+        *(TokenType.L_PAREN, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
+        *(TokenType.ALL, TokenType.DISTINCT),
+    }
+)
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
+
+
+def _syntax_error(error: ParseError, tokens: list[Token]) -> NarrowsError:
+    details = error.errors[0] if error.errors else {}
+    message = str(details.get("description") or error).rstrip(".")
+    # sqlglot tells line and column of the *end* of the token that it stumbled over.
+    line, column = details.get("line"), details.get("col")
+    stumbled = [t for t in tokens if t.line == line and t.col == column]
+    token = stumbled[0] if stumbled else tokens[-1]
+    if any(internal in message for internal in _SQLGLOT_INTERNALS):
+        at_end = token is tokens[-1]
+        where = "the query ends too early, after" if at_end else "unexpected"
+        message = f"{where} `{token.text}`"
+    return fail(
+        Code.SYNTAX_ERROR,
+        message[:1].lower() + message[1:],
+        Span(token.start, token.end + 1),
+        _syntax_hint(tokens[: tokens.index(token) + 1]),
+    )
+
+
+def _syntax_hint(read: list[Token]) -> str | None:
+    """What may be wrong, from the tokens up to the one that did not fit: a statement that begins
+    before the last one has ended, or a word before it that is misspelt."""
+    if _is_word(read[-1], ("VALUES",)):
+        return "VALUES begins rows of constants; the function is written `` `values`(...) ``"
+    open_brackets = sum((token.text == "(") - (token.text == ")") for token in read)
+    if len(read) > 2 and not open_brackets:
+        before, last = read[-2:]
+        if _is_word(before, COMMANDS) or _is_word(last, (*COMMANDS, "SELECT")):
+            return MISSING_SEMICOLON
+    for token in reversed(read[-3:]):
+        meant = nearest(token.text, _CLAUSES) if token.token_type is TokenType.VAR else None
+        if meant is not None and not _is_word(token, _CLAUSES):
+            return f"did you mean `{meant}` in place of `{token.text}`?"
+    return None
+
+
+def _is_word(token: Token, words: tuple[str, ...]) -> bool:
+    quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+    return not quoted and token.text.upper() in words
