@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -53,6 +54,43 @@ def test_like_queries(small_data: SparkSession, tmp_path: Path) -> None:
             expected = [row.asDict() for row in session.query(query).collect()]
             assert expected
             assert _sorted(session.rows(f"out_{name}")) == _sorted(expected)
+
+
+def test_rows_that_are_too_old_for_a_match_go(small_data: SparkSession, tmp_path: Path) -> None:
+    """Five files of each stream, twenty seconds each. A row of the left one waits ten seconds for a
+    match, by the watermark; without one it is written by itself, and is kept no longer."""
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [{"id": i, "at": (began + timedelta(seconds=i)).isoformat()} for i in range(100)]
+    for name, every in (("l", 1), ("r", 2)):
+        (tmp_path / name).mkdir()
+        for first in range(0, 100, 20):
+            lines = "\n".join(json.dumps(row) for row in rows[first : first + 20 : every])
+            (tmp_path / name / f"{first:03}.json").write_text(lines, "utf-8")
+    with narrows.connect(small_data, state=tmp_path / "state") as session:
+        for name in ("l", "r"):
+            session.execute(
+                f"CREATE STREAM {name} (id BIGINT, at TIMESTAMP) WITH (connector = 'file',"
+                f" path = '{tmp_path / name}', max_files_per_trigger = 1, eventtime = 'at',"
+                " watermark = '5 seconds')"
+            )
+        session.execute(
+            "CREATE SINK both WITH (connector = 'memory');"
+            "CREATE PIPELINE both INTO both AS SELECT l.id, r.id AS found FROM l LEFT JOIN r"
+            " ON l.id = r.id AND r.at BETWEEN l.at AND l.at + INTERVAL '10' SECOND"
+        )
+        session.start("both", once=True).await_done(timeout=600)
+        found = [(row["id"], row["found"]) for row in session.rows("both")]
+        assert sorted(pair for pair in found if pair[1] is not None) == [
+            (i, i) for i in range(0, 100, 2)
+        ]
+        by_itself = [i for i, match in found if match is None]
+        # The watermark is at most that of the last batch but one; what is younger waits on.
+        assert sorted(by_itself) == list(range(1, len(by_itself) * 2, 2))
+        assert len(by_itself) * 2 >= 50
+        for side in ("left", "right"):
+            kept = small_data.read.format("statestore").option("joinSide", side)
+            folder = tmp_path / "state" / "checkpoints" / "both"
+            assert kept.load(str(folder)).count() <= 60
 
 
 def _sorted(rows: list[dict[str, object]]) -> list[str]:

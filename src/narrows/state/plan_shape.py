@@ -14,10 +14,14 @@ from typing import Any
 
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Column, Expr
-from narrows.logical.nodes import DecodedSource, NamedExpr, Node
+from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.walk import topological
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
+
+_JOIN_FORM = 2
+"""Since the event time of a join's rows is what the watermark follows, Spark keeps their columns in
+another order."""
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -45,9 +49,16 @@ def shape_of(plan: Node) -> Shape:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             text = f"{node.operator} {', '.join(parts)}".strip()
             what = _Canonical(relations).node(node)
-            # What we keep ourselves has a form, which another version may not know.
-            state.append({"what": [what, FORM] if node.remembers_rows else what, "text": text})
+            form = _form(node)
+            state.append({"what": what if form is None else [what, form], "text": text})
     return {"sources": sources, "state": state}
+
+
+def _form(node: Node) -> int | None:
+    """The form of what is kept, where another version may have another one."""
+    if node.remembers_rows:
+        return FORM
+    return _JOIN_FORM if isinstance(node, Join) else None
 
 
 class _Canonical:

@@ -72,6 +72,7 @@ from narrows.spark.windows.windows import (
     aggregate_windows,
     cut_windows,
     hidden_below,
+    joined_streams,
     ordered_below,
     ordered_pairs,
     windows_above,
@@ -160,6 +161,7 @@ class Compiler:
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
         self._ordered = ordered_below(plan)
+        self._joined = joined_streams(plan)
         self._around: list[Frame] = []
         self._done: dict[int, Frame] = {
             id(node): replace(frame, rows=SparkRows(views, frame.data))
@@ -286,7 +288,7 @@ class Compiler:
             spec.fragments,
             order=spec.order,
         )
-        return with_time(frame, node, window, self._time, end)
+        return with_time(frame, node, window, self._time, end, joined=node in self._joined)
 
     def _partial(self, node: PhysicalPartialAggregation) -> Frame:
         rows = SparkRows(self._views, self._open_source(node.reader, partial_spec(node)))

@@ -14,11 +14,15 @@ are a task for each core, so one more of them costs Spark nothing.
 then the position moves. After a crash in between the job runs again, over the same entries, and
 what it had published is replaced, or stands.
 
-**Isolation.** A lane is a thread that runs the jobs of its members. All begin in the common lane.
-If the job of a lane fails, or takes far longer than it should, those of its members whose tasks had
-begun and not ended (else all) are given lanes of their own: there, one that fails has failed, and
-one that is slow keeps only itself waiting. A member whose share of a job takes much longer than
-that of the others is moved out as well. Who keeps up goes back to the common lane.
+**Lanes.** A lane is a thread that runs the jobs of its members. Whenever one comes or goes, Spark
+analyzes the plans of the lane again; so those that it computes are a few to a lane, and the first
+row of the hundredth comes as soon as that of the tenth.
+
+**Isolation.** All begin in a common lane. If the job of a lane fails, or takes far longer than it
+should, those of its members whose tasks had begun and not ended (else all) are given lanes of their
+own: there, one that fails has failed, and one that is slow keeps only itself waiting. A member
+whose share of a job takes much longer than that of the others is moved out as well. Who keeps up
+goes back to a common lane.
 
 **Stopping.** Nobody waits for a job of a hundred members to stop one of them. What such a job has
 written of it is thrown away, and read again when the pipeline goes on: its position has not moved.
@@ -30,6 +34,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import SparkSession
 
@@ -40,6 +45,10 @@ from narrows.spark.shared.lane import Lane
 
 _PUBLISH_SECONDS = 30.0
 """How long a member that is stopped waits for rows of it that are just being published."""
+_COMPUTED_IN_A_LANE = 8
+"""So many pipelines of a common lane are computed by Spark."""
+_WRITES = 8
+"""Plans that are written at the same time: each waits for the disk."""
 _SLOW_SECONDS = 3.0
 _SLOW_FACTOR = 5.0
 """A member is slow when its share of a job takes longer than this, and than so many times the
@@ -64,8 +73,8 @@ class Group:
         self.log = log
         self.advance = advance
         self.lock = threading.RLock()
-        self._common: Lane | None = None
         self._lanes: list[Lane] = []
+        self._disk: ThreadPoolExecutor | None = None
 
     def start(self, member: Member, goal: Goal | None) -> MemberQuery:
         """Has a member run, from its position on: up to the goal, if there is one."""
@@ -76,11 +85,10 @@ class Group:
 
     def add(self, member: Member) -> None:
         with self.lock:
-            if self._common is None:
-                self._common = self._lane([], alone=False)
-            self._common.members[member.name] = member
-            if not self._common.is_alive():
-                self._common.start()
+            lane = self._lane_for(member)
+            lane.members[member.name] = member
+            if not lane.is_alive():
+                lane.start()
 
     def remove(self, member: Member) -> None:
         """Takes a member out: with the end of the job that it is part of, or in the midst of it."""
@@ -128,8 +136,9 @@ class Group:
             if lane.members:
                 return True
             self._lanes.remove(lane)
-            if lane is self._common:
-                self._common = None
+            if not self._lanes and self._disk is not None:
+                self._disk.shutdown(wait=False)
+                self._disk = None
             return False
 
     def fail(self, lane: Lane, member: Member, error: BaseException) -> None:
@@ -161,10 +170,32 @@ class Group:
             self.part(lane, [m for m in members if _is_slow(m.name, seconds)])
 
     def _is_level(self, member: Member) -> bool:
-        common = self._common
-        if common is None or not common.members:
-            return True
-        return member.position >= max(m.position for m in common.members.values())
+        common = [m.position for lane in self._common() for m in lane.members.values()]
+        return member.position >= max(common, default=member.position)
+
+    def _common(self) -> list[Lane]:
+        return [lane for lane in self._lanes if not lane.alone]
+
+    def _lane_for(self, member: Member) -> Lane:
+        """A common lane with room. One that has begun again waits for the end of a job that is
+        still under way in its name: they have a task file and a sink in common."""
+        common = self._common()
+        for lane in common:
+            if member.name in lane.under_way:
+                return lane
+        for lane in common:
+            computed = sum(1 for other in lane.members.values() if other.copies is None)
+            if member.copies is not None or computed < _COMPUTED_IN_A_LANE:
+                return lane
+        return self._lane([], alone=False)
+
+    @property
+    def disk(self) -> ThreadPoolExecutor:
+        """Threads that write what the jobs of all lanes shall do."""
+        with self.lock:
+            if self._disk is None:
+                self._disk = ThreadPoolExecutor(_WRITES, thread_name_prefix="narrows-lane-plans")
+            return self._disk
 
     def _lane(self, members: Sequence[Member], *, alone: bool) -> Lane:
         lane = Lane(self, members, alone=alone)

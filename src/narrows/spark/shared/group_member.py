@@ -62,6 +62,9 @@ class Member:
     goal: Goal | None = None
     """What it reads, and no more; None: whatever comes."""
     published: RowsWritten = field(default_factory=RowsWritten)
+    is_planned_once: bool = False
+    """Spark need not plan it again for each job: nothing in it, such as `now()`, has a value that
+    is fixed by planning."""
 
     def __post_init__(self) -> None:
         self._frames: dict[int, DataFrame] = {}

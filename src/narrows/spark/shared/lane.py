@@ -10,7 +10,6 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,8 +27,6 @@ _LOOK_SECONDS = 0.1
 _PATIENCE_SECONDS = 30.0
 _SLOWEST_BYTES_PER_SECOND = 2e6
 """A job of the common lane is given so long, and a second more for so many bytes it has to read."""
-_WRITES = 8
-"""Plans that are written at the same time: each waits for the disk."""
 _PARTITION_BYTES = 16 << 20
 """So many bytes of segments are worth a task of their own."""
 
@@ -50,18 +47,15 @@ class Lane(threading.Thread):
         self._framed: tuple[Member, ...] = ()
         self._partitions = 1
         """Those of each member, in the job that runs."""
+        self.under_way: frozenset[str] = frozenset()
+        """The names of those that the job which runs is for."""
         self._interrupted = False
         self._pause = threading.Event()
-        self._disk = ThreadPoolExecutor(_WRITES, thread_name_prefix="narrows-lane-plans")
         self.publishing = threading.Lock()
         """Held while what a job wrote is published and positions move; whoever has it may take a
         member out."""
 
     def run(self) -> None:
-        with self._disk:
-            self._run()
-
-    def _run(self) -> None:
         while self._group.keep(self):
             due: Sequence[Member] = tuple(self.members.values())
             try:
@@ -73,6 +67,8 @@ class Lane(threading.Thread):
             except Exception as error:  # a full disk, a damaged log: nothing that others can mend
                 for member in due:
                     self._group.fail(self, member, error)
+            finally:
+                self.under_way = frozenset()
 
     def interrupt(self) -> bool:
         """Ends the job that runs, if it has come so far that its tasks are known."""
@@ -96,14 +92,16 @@ class Lane(threading.Thread):
     def _due(self) -> list[Member]:
         last = self._group.log.last()
         with self._group.lock:
-            return [m for m in self.members.values() if m.position < last and not m.leaving]
+            due = [m for m in self.members.values() if m.position < last and not m.leaving]
+            self.under_way = frozenset(member.name for member in due)
+            return due
 
     def _job(self, due: Sequence[Member]) -> None:
         began = time.monotonic()
         last = self._group.log.last()
         until = {m.name: min(last, m.position + ENTRIES_AT_ONCE) for m in due}
         try:
-            planned = self._disk.map(lambda m: m.plan_task(until[m.name]), due)
+            planned = self._group.disk.map(lambda m: m.plan_task(until[m.name]), due)
             until = dict(zip(until, planned, strict=True))
             sizes = [self._size(member, until[member.name]) for member in due]
             if not self.alone:
@@ -141,8 +139,9 @@ class Lane(threading.Thread):
             if copies:
                 results.append(copied(self._spark, copies, partitions, tasks=most))
             self._frames[partitions] = _together(self._spark, results)
+        frame = self._frames[partitions]
         # Selecting makes a query of its own: `current_timestamp()` is that of this job.
-        return self._frames[partitions].select("*")
+        return frame if all(member.is_planned_once for member in due) else frame.select("*")
 
     def _size(self, member: Member, until: int) -> int:
         return sum(entry.size for entry in self._group.log.entries(member.position, until))

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from narrows.files.names import file_name
-from narrows.logical.nodes import DecodedSource
+from narrows.logical.conjuncts import is_deterministic
+from narrows.logical.nodes import DecodedSource, Filter, Node, Project
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
@@ -56,16 +57,31 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
     plain = copied_from(pipeline.plan)
     if plain is not None:
         spec = read.stream.read_by(read.consumer, plain.spec)
-        return Member(name, write, spec, tasks, published=pipeline.written)
+        return Member(name, write, spec, tasks, published=pipeline.written, is_planned_once=True)
+
+    physical = pipeline.plan.physical
 
     def computed(partitions: int) -> DataFrame:
         def open_member(node: DecodedSource, spec: ReadSpec) -> DataFrame:
             placed = read.stream.read_by(read.consumer, spec)
             return member_source(context.spark, placed, tasks, partitions)
 
-        rows = compile_plan(rows_of(pipeline.plan.physical), context.spark, open_member)
+        rows = compile_plan(rows_of(physical), context.spark, open_member)
         return written(sink_frame(pipeline.plan, rows), name, write, tasks)
 
-    member = Member(name, write, computed, tasks, published=pipeline.written)
+    once = is_planned_once(rows_of(physical))
+    member = Member(name, write, computed, tasks, published=pipeline.written, is_planned_once=once)
     member.frame(1)  # what Spark will not take is said before anything starts
     return member
+
+
+def is_planned_once(plan: Node) -> bool:
+    """May Spark plan this once, and run it whenever there are new rows? It makes each row of one
+    row, and of nothing else: no table whose content may change, no `now()` and no `rand()`, for
+    which Spark draws a value while it plans."""
+    node = plan
+    while isinstance(node, (Filter, Project)):
+        if not all(is_deterministic(expr) for expr in node.expressions):
+            return False
+        (node,) = node.children
+    return isinstance(node, DecodedSource)

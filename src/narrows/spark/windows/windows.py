@@ -13,14 +13,17 @@ from dataclasses import replace
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812
 
+from narrows.catalog.objects import Source
 from narrows.errors import Code, InternalError, fail
 from narrows.expressions.nodes import Column, ColumnId, Expr
 from narrows.logical.nodes import DecodedSource, Join, JoinKind, Node, Window
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.physical.source_order import goes_by_order
 from narrows.physical.stateful_calls import window_call
 from narrows.plugins.options import parse_duration
+from narrows.projection.columns import Aspect
 from narrows.schema import TIMESTAMP
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.parsed import parsed_column
@@ -63,7 +66,19 @@ def ordered_below(plan: Node) -> set[Node]:
     return {below for node in needing for below in topological(node) if below is not node}
 
 
+def joined_streams(plan: Node) -> set[Node]:
+    """The nodes whose rows a join of two streams waits with for a match."""
+    joins = (node for node in topological(plan) if isinstance(node, Join))
+    two = [join for join in joins if is_stream(join.left) and is_stream(join.right)]
+    return {below for join in two for below in topological(join)}
+
+
 # --- time -----------------------------------------------------------------------------------------
+
+
+def stamp_name(relation: int) -> str:
+    """The column that says when a row of a source happened."""
+    return f"time{relation}"
 
 
 def with_time(
@@ -72,14 +87,36 @@ def with_time(
     window: StreamWindow | None,
     time: RunTime,
     end: InputEnd | None,
+    *,
+    joined: bool,
 ) -> Frame:
-    """The rows of a source with their time, and in a stream with the watermark that follows it."""
-    said = None if end is None else end.column
+    """The rows of a source with their time, and in a stream with the watermark that follows it;
+    `joined` if it is joined with another stream."""
+    frame = _with_time(frame, node, window, time, None if end is None else end.column)
+    if joined and frame.data.isStreaming and node.source.eventtime is not None:
+        return _followed(frame, node.source, node.relation.id)
+    return frame
+
+
+def _followed(frame: Frame, source: Source, relation: int) -> Frame:
+    """The event time is the column that the watermark follows, wherever an expression names it.
+    Only so Spark knows when a row of a join is too old for a match, and has it go."""
+    shipped, stamp = frame.sources[relation], stamp_name(relation)
+    place = shipped.projection.by_place.get(((str(source.eventtime),), Aspect.VALUE))
+    if place is None or source.eventtime_unit is not None or stamp not in frame.data.columns:
+        return frame  # a number, for example, is not what the watermark follows
+    names = [stamp if at == place else name for at, name in enumerate(shipped.names)]
+    return replace(frame, sources={**frame.sources, relation: replace(shipped, names=names)})
+
+
+def _with_time(
+    frame: Frame, node: DecodedSource, window: StreamWindow | None, time: RunTime, said: str | None
+) -> Frame:
     source, relation = node.source, node.relation.id
     if window is None and (source.eventtime is None or "watermark" not in source.options):
         return frame
     streaming = frame.data.isStreaming
-    stamp = f"time{relation}"
+    stamp = stamp_name(relation)
     if window is None:
         if not streaming:
             return frame
