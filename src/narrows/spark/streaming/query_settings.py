@@ -13,6 +13,9 @@ from narrows.logical.walk import topological
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CHANGES = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+"""A micro-batch writes what it has changed, and a snapshot follows now and then. Without this each
+would write RocksDB's own list of files again, which grows with every batch, for ever."""
 
 _LOG_IS_KEPT_FOR = "spark.sql.streaming.fileSource.log.cleanupDelay"
 """How long Spark keeps files of its log of markers, besides those of the last 100 batches. The
@@ -36,13 +39,17 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
     wanted = {_BATCHES_WITHOUT_ROWS: "false" if closes_later else "true"}
     if any(node.remembers_rows for node in topological(plan)):  # that takes RocksDB
         wanted[_PROVIDER] = _ROCKSDB
+        wanted[_CHANGES] = "true"
     with _STARTING:
         spark.conf.set(_LOG_IS_KEPT_FOR, LOG_IS_KEPT_FOR)
-        before = {key: str(spark.conf.get(key)) for key in wanted}
+        before = {key: spark.conf.get(key, None) for key in wanted}
         for key, value in wanted.items():
             spark.conf.set(key, value)
         try:
             yield
         finally:
-            for key, value in before.items():
-                spark.conf.set(key, value)
+            for key, earlier in before.items():
+                if earlier is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, earlier)
