@@ -48,7 +48,8 @@ class Bench:
 
     def member(self, job: FakeJob) -> Member:
         result = cast("Any", lambda partitions: job)
-        return Member("p", WriteSpec(()), result, self.folder / "p.json", EMPTY)
+        file = self.folder / f"{job.member}.json"
+        return Member(job.member, WriteSpec(()), result, file, EMPTY)
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -94,6 +95,31 @@ def test_a_job_that_fails_does_not_fail_who_began_later_under_the_same_name(tmp_
     _until(lambda: again.position == 0)
     assert following.isActive
     following.stop()
+
+
+def test_pipelines_that_spark_computes_are_a_few_to_a_lane(tmp_path: Path) -> None:
+    """The first job never ends: who comes later, and is too many for its lane, does not wait."""
+    bench, jobs = Bench(tmp_path), [FakeJob(f"p{number}") for number in range(9)]
+    members = [bench.member(job) for job in jobs]
+    running = [bench.group.start(members[0], None)]
+    assert jobs[0].begun.wait(PATIENCE)
+    running += [bench.group.start(member, None) for member in members[1:]]
+    assert jobs[8].begun.wait(PATIENCE)
+    assert not any(job.begun.is_set() for job in jobs[1:8])
+    jobs[8].may_end.set()
+    _until(lambda: members[8].position == 0)
+
+    # One that begins again waits for the job that is still under way in its name.
+    running[0].stop()
+    again = FakeJob("p0")
+    following = bench.group.start(bench.member(again), None)
+    assert not again.begun.is_set()
+    jobs[0].may_end.set()
+    for query in (*running[1:], following):
+        query.stop()
+    again.may_end.set()
+    for job in jobs[1:8]:
+        job.may_end.set()
 
 
 def _fails(job: FakeJob) -> list[dict[str, Any]]:
