@@ -54,7 +54,7 @@ def shape_of(plan: Node) -> Shape:
     return {"sources": sources, "state": state}
 
 
-def _form(node: Node) -> int | None:
+def _form(node: Node) -> int | str | None:
     """The form of what is kept, where another version may have another one."""
     if node.remembers_rows:
         return FORM
