@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from narrows.connectors.base import Available, Part, SamplingReader, Share, SourceConnector
-from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.entry_log import Entry, EntryLog, TakenEntries
 from narrows.connectors.file.reader import FileReader
 from narrows.connectors.kafka.source.messages import MessageBatch
 from narrows.connectors.kafka.source.newest import newest_message
@@ -56,7 +56,7 @@ class Numbers(SourceConnector):
     def available(self) -> int:
         return self.there
 
-    def admit(self, log: EntryLog, available: int) -> Entry | None:
+    def admit(self, log: TakenEntries, available: int) -> Entry | None:
         last = log.last()
         taken = log.entry(last)[1] if last >= 0 else 0
         assert [entry[1] for entry in log.entries()] == sorted(entry[1] for entry in log.entries())

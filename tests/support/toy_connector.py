@@ -20,7 +20,6 @@ from narrows.connectors import (
     Connector,
     Decoding,
     Entry,
-    EntryLog,
     Lag,
     LostRangeError,
     OptionSpec,
@@ -30,6 +29,7 @@ from narrows.connectors import (
     SinkTarget,
     SourceConnector,
     SourceDeclaration,
+    TakenEntries,
 )
 from narrows.schema import BIGINT
 
@@ -65,7 +65,7 @@ class SqliteSource(SourceConnector):
         found = _select(self._path, "SELECT max(id) FROM payloads") if self._exists else [(0,)]
         return int(found[0][0] or 0)
 
-    def admit(self, log: EntryLog, available: int) -> Entry | None:
+    def admit(self, log: TakenEntries, available: int) -> Entry | None:
         after = self._taken(log)
         if available <= after:
             return None
@@ -93,14 +93,14 @@ class SqliteSource(SourceConnector):
     def version(self, available: int) -> str:
         return str(available)
 
-    def lag(self, log: EntryLog, available: int) -> Lag:
+    def lag(self, log: TakenEntries, available: int) -> Lag:
         return Lag(payloads=available - self._taken(log))
 
     @property
     def _exists(self) -> bool:
         return os.path.exists(self._path)
 
-    def _taken(self, log: EntryLog) -> int:
+    def _taken(self, log: TakenEntries) -> int:
         last = log.last()
         return int(log.entry(last)["upto"]) if last >= 0 else 0
 

@@ -18,7 +18,7 @@ from narrows.connectors.base import (
     SourceUnavailableError,
     find_connector,
 )
-from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.entry_log import Entry, EntryLog, TakenEntries
 from narrows.connectors.target import SinkTarget
 from narrows.plugins.options import OptionSpec
 
@@ -39,5 +39,6 @@ __all__ = [
     "SourceConnector",
     "SourceDeclaration",
     "SourceUnavailableError",
+    "TakenEntries",
     "find_connector",
 ]

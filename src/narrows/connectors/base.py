@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, Protocol, runtime_checkable
 
-from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.entry_log import Entry, TakenEntries
 from narrows.connectors.inbox import Inbox
 from narrows.connectors.target import SinkTarget
 from narrows.errors import Code, InternalError, NarrowsError, Problem, fail
@@ -128,7 +128,7 @@ class SourceConnector(ABC):
         """What there is to read now. Raises where a table is not there at all."""
 
     @abstractmethod
-    def admit(self, log: EntryLog, available: Available) -> Entry | None:
+    def admit(self, log: TakenEntries, available: Available) -> Entry | None:
         """What the next micro-batch reads: the first that is available and not in the log, as much
         of it as the stream's limits allow. None if there is nothing."""
 
@@ -148,7 +148,7 @@ class SourceConnector(ABC):
     def version(self, available: Available) -> str:
         """Changes whenever what is available does."""
 
-    def lag(self, log: EntryLog, available: Available) -> Lag:
+    def lag(self, log: TakenEntries, available: Available) -> Lag:
         """What is available and not in the log."""
         return Lag()
 

@@ -32,6 +32,7 @@ import contextlib
 import json
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,7 +74,28 @@ class _Segment(NamedTuple):
         return f"{self.first:012d}-{self.last:012d}{suffix}"
 
 
-class EntryLog:
+class TakenEntries(ABC):
+    """What was taken of a source so far, as the source may look at it."""
+
+    @abstractmethod
+    def last(self) -> int:
+        """The number of the last entry; -1 when there is none."""
+
+    @abstractmethod
+    def entry(self, number: int) -> Entry:
+        """An entry that is kept."""
+
+    @abstractmethod
+    def numbered(self, after: int = EMPTY) -> Iterator[tuple[int, Entry]]:
+        """The entries after this one with their numbers, all that there are. What stands for many
+        that are folded has the number of the last of them."""
+
+    def entries(self, after: int = EMPTY) -> Iterator[Entry]:
+        """The same without their numbers."""
+        return (entry for _, entry in self.numbered(after))
+
+
+class EntryLog(TakenEntries):
     """The log in a folder, which need not exist yet."""
 
     def __init__(self, folder: str | os.PathLike[str], *, fanout: int = FANOUT) -> None:
@@ -87,7 +109,6 @@ class EntryLog:
         self._swept = False
 
     def last(self) -> int:
-        """The number of the last entry; -1 when there is none."""
         self._load()
         return self._last
 
@@ -108,12 +129,7 @@ class EntryLog:
                 self._known = False
         raise _corrupt(self._folder, f"entry {number} is never there when it is read")
 
-    def entries(self, after: int = EMPTY) -> Iterator[Entry]:
-        """The entries after this one, all that there are; one in place of those that are folded."""
-        return (entry for _, entry in self.numbered(after))
-
     def numbered(self, after: int = EMPTY) -> Iterator[tuple[int, Entry]]:
-        """The same with their numbers; what stands for many has that of the last of them."""
         last, number = self.last(), after + 1
         oldest = self._segments[0] if self._segments else None
         if oldest is not None and oldest.is_folded and number <= oldest.last:

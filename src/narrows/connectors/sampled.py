@@ -29,7 +29,7 @@ from narrows.connectors.base import (
     Share,
     SourceConnector,
 )
-from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
+from narrows.connectors.entry_log import EMPTY, Entry, TakenEntries
 
 _TAKEN_AT, _OF_SOURCE = "at", "of"
 _BYTES = 1 << 10
@@ -60,12 +60,12 @@ class SampledSource(SourceConnector):
     def available(self) -> Available:
         return self._source.available()
 
-    def admit(self, log: EntryLog, available: Available) -> Entry | None:
+    def admit(self, log: TakenEntries, available: Available) -> Entry | None:
         now, last = round(self._clock() * 1_000), log.last()
         since = self._interval if last == EMPTY else now - log.entry(last)[_TAKEN_AT]
         if 0 <= since < self._interval:  # a clock that was put back must not keep us waiting
             return None
-        entry = self._source.admit(_SourceLog(log), available)
+        entry = self._source.admit(_OfSource(log), available)
         return None if entry is None else {_TAKEN_AT: now, _OF_SOURCE: entry}
 
     def whole(self, available: Available) -> Entry:
@@ -90,8 +90,8 @@ class SampledSource(SourceConnector):
     def version(self, available: Available) -> str:
         return self._source.version(available)
 
-    def lag(self, log: EntryLog, available: Available) -> Lag:
-        return self._source.lag(_SourceLog(log), available)
+    def lag(self, log: TakenEntries, available: Available) -> Lag:
+        return self._source.lag(_OfSource(log), available)
 
     def committed(self, entry: Entry) -> None:
         self._source.committed(entry[_OF_SOURCE])
@@ -122,10 +122,10 @@ class SampledReader:
         return self._reader.newest(read.ranges)
 
 
-class _SourceLog(EntryLog):
-    """The log as the source knows it, whose entries do not say when they were taken."""
+class _OfSource(TakenEntries):
+    """The entries as the source made them, which do not say when they were taken."""
 
-    def __init__(self, log: EntryLog) -> None:
+    def __init__(self, log: TakenEntries) -> None:
         self._log = log
 
     def last(self) -> int:
@@ -136,6 +136,3 @@ class _SourceLog(EntryLog):
 
     def numbered(self, after: int = EMPTY) -> Iterator[tuple[int, Entry]]:
         return ((number, entry[_OF_SOURCE]) for number, entry in self._log.numbered(after))
-
-    def append(self, entry: Entry) -> int:
-        raise NotImplementedError("sources read the log, and do not write it")

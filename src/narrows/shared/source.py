@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from narrows.arrow.batches import batch_of
 from narrows.connectors.base import Decoding, Lag, Part, Share, SourceConnector, SourceDeclaration
-from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.entry_log import Entry, TakenEntries
 from narrows.errors import Code, fail
 from narrows.files.names import name_of
 from narrows.formats.decoder import Decoded
@@ -56,7 +56,7 @@ class SharedLogSource(SourceConnector):
     def available(self) -> int:
         return self._log.last()
 
-    def admit(self, log: EntryLog, available: int) -> Entry | None:
+    def admit(self, log: TakenEntries, available: int) -> Entry | None:
         # What was read may be behind what was registered, if the pipeline stood still meanwhile.
         last = log.last()
         after = max(self._position(), log.entry(last)["upto"] if last >= 0 else -1)
@@ -90,7 +90,7 @@ class SharedLogSource(SourceConnector):
     def version(self, available: int) -> str:
         return str(available)
 
-    def lag(self, log: EntryLog, available: int) -> Lag:
+    def lag(self, log: TakenEntries, available: int) -> Lag:
         last = log.last()
         after = max(self._position(), log.entry(last)["upto"] if last >= 0 else -1)
         return Lag(units=max(0, available - after))

@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from narrows.connectors.base import Lag, SourceDeclaration
-from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
+from narrows.connectors.entry_log import EMPTY, Entry, TakenEntries
 from narrows.connectors.file.source import Files, FileSource
 from narrows.connectors.file.times import RecordedTimes
 from narrows.files.listing import FileEntry
@@ -65,7 +65,7 @@ class PacedFileSource(FileSource):
 
     # --- taking -----------------------------------------------------------------------------------
 
-    def admit(self, log: EntryLog, available: Files) -> Entry | None:
+    def admit(self, log: TakenEntries, available: Files) -> Entry | None:
         left = self._left(log, available)
         upto = self._recorded_now(log, left) if self._is_paced else None
         ranges: list[FileRange] = []
@@ -81,7 +81,7 @@ class PacedFileSource(FileSource):
     def whole(self, available: Files) -> Entry:
         return _entry(None, [_whole(file) for file in available])
 
-    def lag(self, log: EntryLog, available: Files) -> Lag:
+    def lag(self, log: TakenEntries, available: Files) -> Lag:
         left = self._left(log, available)
         return Lag(bytes=sum(read.end - read.start for read in left), units=len(left))
 
@@ -97,7 +97,7 @@ class PacedFileSource(FileSource):
     def _ranges(self, entry: Entry) -> list[FileRange]:
         return [FileRange(*read) for read in entry["ranges"]]
 
-    def _left(self, log: EntryLog, available: Files) -> list[FileRange]:
+    def _left(self, log: TakenEntries, available: Files) -> list[FileRange]:
         """What no entry has, of all files."""
         last = log.last()
         if last < self._upto:  # another log, or one that was given a new start
@@ -123,7 +123,7 @@ class PacedFileSource(FileSource):
     def _times(self) -> RecordedTimes:
         return RecordedTimes(self._declared, str(self._declared.options[REPLAY]))
 
-    def _recorded_now(self, log: EntryLog, left: Sequence[FileRange]) -> int | None:
+    def _recorded_now(self, log: TakenEntries, left: Sequence[FileRange]) -> int | None:
         """Where the recording's clock stands; None as long as no row says when it happened."""
         if self._began is None:
             last = log.last()

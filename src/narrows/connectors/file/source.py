@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
-from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
+from narrows.connectors.entry_log import EMPTY, Entry, TakenEntries
 from narrows.files.listing import FileEntry, list_files
 from narrows.files.ranges import TARGET, FileRange, cut, expanded, pack, tasks_for
 from narrows.formats.base import find_format
@@ -33,7 +33,7 @@ class FileSource(SourceConnector):
         """What was taken is left out: a stream is asked many times a second."""
         return list_files(self._path, missing_ok=self._missing_ok, known=self._taken)
 
-    def admit(self, log: EntryLog, available: Files) -> Entry | None:
+    def admit(self, log: TakenEntries, available: Files) -> Entry | None:
         """The limits hold but for the first file, for a file larger than `max_bytes_per_trigger`
         must be taken some day."""
         chosen: dict[str, FileEntry] = {}
@@ -63,7 +63,7 @@ class FileSource(SourceConnector):
         text = "\n".join(sorted(repr(file) for file in available))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
-    def lag(self, log: EntryLog, available: Files) -> Lag:
+    def lag(self, log: TakenEntries, available: Files) -> Lag:
         new = list(self._new(log, available))
         return Lag(bytes=sum(file.size for file in new), units=len(new))
 
@@ -78,7 +78,7 @@ class FileSource(SourceConnector):
         """What an entry has of each file."""
         return [FileRange(path, 0, size, size) for path, size, _ in entry]
 
-    def _new(self, log: EntryLog, available: Files) -> Iterable[FileEntry]:
+    def _new(self, log: TakenEntries, available: Files) -> Iterable[FileEntry]:
         last = log.last()
         if last < self._upto:  # another log, or one that was given a new start
             self._taken, self._upto = set(), EMPTY

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
-from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.entry_log import Entry, TakenEntries
 from narrows.connectors.memory import TOPIC
 from narrows.connectors.memory.topic import Topic, TopicFile
 from narrows.files.ranges import FileRange, pack, tasks_for
@@ -30,7 +30,7 @@ class TopicSource(SourceConnector):
             # Before anything comes: what nobody has begun to read is nobody's.
             self._topic.consumers.begin(self._reader, self._begins(self.available()))
 
-    def admit(self, log: EntryLog, available: range) -> Entry | None:
+    def admit(self, log: TakenEntries, available: range) -> Entry | None:
         first = self._first(log, available)
         chosen: list[TopicFile] = []
         upto = first
@@ -61,7 +61,7 @@ class TopicSource(SourceConnector):
     def version(self, available: range) -> str:
         return f"{available.start}:{available.stop}"
 
-    def lag(self, log: EntryLog, available: range) -> Lag:
+    def lag(self, log: TakenEntries, available: range) -> Lag:
         left = range(self._first(log, available), available.stop)
         return Lag(units=len(left))
 
@@ -73,7 +73,7 @@ class TopicSource(SourceConnector):
     def folded(self, entries: Iterable[Entry]) -> Entry | None:
         return {"upto": max(entry["upto"] for entry in entries), "files": []}
 
-    def _first(self, log: EntryLog, available: range) -> int:
+    def _first(self, log: TakenEntries, available: range) -> int:
         """The first batch that no entry has, of those that are there."""
         last = log.last()
         if last >= 0:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from narrows.connectors.base import Lag, Share, SourceConnector, SourceDeclaration
-from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.connectors.entry_log import Entry, TakenEntries
 from narrows.connectors.received.consumers import Consumers
 from narrows.connectors.received.contents import groups_in, retain
 from narrows.connectors.received.segments import Group
@@ -89,7 +89,7 @@ class ReceivedSource(SourceConnector):
     def available(self) -> Sequence[Group]:
         return groups_in(self._folder)
 
-    def admit(self, log: EntryLog, available: Sequence[Group]) -> Entry | None:
+    def admit(self, log: TakenEntries, available: Sequence[Group]) -> Entry | None:
         after = self._taken(log, available)
         return self._entry(available, after, self._max_messages, self._max_bytes)
 
@@ -116,7 +116,7 @@ class ReceivedSource(SourceConnector):
     def version(self, available: Sequence[Group]) -> str:
         return f"{available[0].first}:{available[-1].end}" if available else "0"
 
-    def lag(self, log: EntryLog, available: Sequence[Group]) -> Lag:
+    def lag(self, log: TakenEntries, available: Sequence[Group]) -> Lag:
         after = self._taken(log, available)
         left = [group for group in available if group.end > after]
         if not left:
@@ -133,7 +133,7 @@ class ReceivedSource(SourceConnector):
     def folded(self, entries: Iterable[Entry]) -> Entry | None:
         return {"upto": max(entry["upto"] for entry in entries), "ranges": []}
 
-    def _taken(self, log: EntryLog, available: Sequence[Group]) -> int:
+    def _taken(self, log: TakenEntries, available: Sequence[Group]) -> int:
         """The number of the first payload that no entry has."""
         last = log.last()
         if last >= 0:

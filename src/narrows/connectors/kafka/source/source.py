@@ -14,7 +14,7 @@ from narrows.connectors.base import (
     SourceDeclaration,
     SourceUnavailableError,
 )
-from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
+from narrows.connectors.entry_log import EMPTY, Entry, TakenEntries
 from narrows.connectors.kafka.client.cluster import Cluster, cluster_of
 from narrows.connectors.kafka.client.topics import Partition, Topics, topic_names
 from narrows.connectors.kafka.source import offsets
@@ -47,7 +47,7 @@ class KafkaSource(SourceConnector):
         self._taken = Taken()
         self._upto = EMPTY
         """The entry up to which `_taken` knows the log."""
-        self._log: EntryLog | None = None
+        self._log: TakenEntries | None = None
         self._told = EMPTY
         """The entry up to which the group knows that all is published."""
         self._measured: tuple[int, int] | None = None
@@ -72,7 +72,7 @@ class KafkaSource(SourceConnector):
         self._was_there = True
         return there
 
-    def admit(self, log: EntryLog, available: Topics) -> Entry | None:
+    def admit(self, log: TakenEntries, available: Topics) -> Entry | None:
         self._look_at(log)
         start = self._start_of(available)
         left = sum(offsets.behind(self._taken, available, start).values())
@@ -95,7 +95,7 @@ class KafkaSource(SourceConnector):
         found = sorted(available.extents.items()), sorted(available.ids.items())
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 
-    def lag(self, log: EntryLog, available: Topics) -> Lag:
+    def lag(self, log: TakenEntries, available: Topics) -> Lag:
         self._look_at(log)
         behind = offsets.behind(self._taken, available, self._start_of(available))
         messages = sum(behind.values())
@@ -123,7 +123,7 @@ class KafkaSource(SourceConnector):
         # It was told before, or nobody has looked at the log yet.
         return offsets.ends(entry), self._told
 
-    def _look_at(self, log: EntryLog) -> None:
+    def _look_at(self, log: TakenEntries) -> None:
         last = log.last()
         if last < self._upto:  # another log, or one that was given a new start
             self._taken, self._upto, self._told = Taken(), EMPTY, EMPTY
