@@ -1,12 +1,15 @@
 """How fast messages of an MQTT broker become rows, beside a subscriber that throws them away.
 
-    python bench/receivers.py [--messages 60000] [--repeats 2] [--spark]
+    python bench/receivers.py [--messages 100000] [--repeats 2] [--spark]
 
 *plain* is `paho-mqtt`: QoS 1, acknowledged at once, payloads thrown away. *narrows* receives with
 QoS 1, writes to the log, syncs, acknowledges, and decodes two of the fields of each message, in one
 process. All messages wait in the broker before the clock starts: neither waits for the publisher.
+*live* is the same with a publisher beside it, a process of its own, that publishes as fast as the
+broker takes messages; the clock starts with the first of them.
 *latency* is from publishing one message, of a few hundred a second, to its row: without Spark,
-where a reader has decoded it; with `--spark`, where it is seen in a file that a pipeline published.
+where a reader has decoded it; with `--spark`, where it is seen in a file that a pipeline published,
+in micro-batches and with `latency = 'low'`.
 """
 
 from __future__ import annotations
@@ -41,11 +44,10 @@ from narrows.worker.read_spec import ReadSpec
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from mosquitto_broker import Mosquitto
+from mqtt_publisher import payload, publish, published_meanwhile
 
 SIZES = (200, 1_600)
 RECEIVE_MAXIMUM = 10_000
-WINDOW = 500
-"""Messages on their way to the broker at a time: for each answer, paho looks at all of them."""
 PACED = 300
 """Messages a second, and how many of them, whose latency is measured."""
 
@@ -66,12 +68,6 @@ class Clock:
         return Pace(count / seconds, cpu / count * 1e6)
 
 
-def payload(number: int, size: int) -> bytes:
-    row = {"id": number, "sent": time.time(), "site": f"s{number % 9}", "more": ""}
-    row["more"] = "x" * max(0, size - len(json.dumps(row)))
-    return json.dumps(row).encode()
-
-
 def connected(port: int, name: str, *, keeps: bool) -> Client:
     client = Client(CallbackAPIVersion.VERSION2, name, protocol=MQTTv5)
     client.max_inflight_messages_set(RECEIVE_MAXIMUM)
@@ -81,17 +77,6 @@ def connected(port: int, name: str, *, keeps: bool) -> Client:
     properties.SessionExpiryInterval = 3_600 if keeps else 0
     client.connect("127.0.0.1", port, clean_start=not keeps, properties=properties)
     return client
-
-
-def publish(port: int, topic: str, count: int, size: int) -> None:
-    client = connected(port, uuid.uuid4().hex, keeps=False)
-    client.loop_start()
-    for first in range(0, count, WINDOW):
-        numbers = range(first, min(count, first + WINDOW))
-        for info in [client.publish(topic, payload(number, size), 1) for number in numbers]:
-            info.wait_for_publish(120)
-    client.disconnect()
-    client.loop_stop()
 
 
 def plain(broker: Mosquitto, count: int, size: int) -> Pace:
@@ -185,8 +170,21 @@ def ours(broker: Mosquitto, folder: Path, count: int, size: int, *more: str) -> 
     publish(broker.port, stream.topic, count, size)
     clock = Clock()
     stream.start()
-    stream.read(count, pause=0.2)
+    stream.read(count, pause=0.05)
     pace = clock.pace(count)
+    stream.source.stop()
+    return pace
+
+
+def live(broker: Mosquitto, folder: Path, count: int, size: int) -> Pace:
+    """The same, while they are published."""
+    stream = Stream(folder, broker)
+    stream.start()
+    stream.await_subscribed()
+    with published_meanwhile(broker.port, stream.topic, count, size):
+        clock = Clock()
+        stream.read(count, pause=0.05)
+        pace = clock.pace(count)
     stream.source.stop()
     return pace
 
@@ -220,7 +218,9 @@ def latency(broker: Mosquitto, folder: Path, seconds: int = 5) -> list[float]:
     return sorted(stream.latencies)
 
 
-def latency_on_spark(broker: Mosquitto, folder: Path, seconds: int = 10) -> list[float]:
+def latency_on_spark(
+    broker: Mosquitto, folder: Path, options: str, seconds: int = 10
+) -> list[float]:
     """A pipeline whose readers write, with a trigger of 0 seconds. It is warm when it is measured:
     the first messages do not count."""
     topic, out = f"spark/{uuid.uuid4().hex}", folder / "out"
@@ -242,7 +242,7 @@ def latency_on_spark(broker: Mosquitto, folder: Path, seconds: int = 10) -> list
             "CREATE STREAM s (id BIGINT, sent DOUBLE, site STRING, more STRING) WITH (connector ="
             f" 'mqtt', broker = '{broker.address}', topic = '{topic}');"
             f"CREATE SINK k WITH (connector = 'file', path = '{out}');"
-            "CREATE PIPELINE p INTO k AS SELECT id, sent FROM s"
+            f"CREATE PIPELINE p INTO k {options} AS SELECT id, sent FROM s"
         )
         run = session.start("p", trigger="0 seconds")
         client = connected(broker.port, uuid.uuid4().hex, keeps=False)
@@ -269,33 +269,43 @@ def say(what: str, found: list[float]) -> None:
     )
 
 
+MODES = {"micro-batches": "", "latency = 'low'": "WITH (latency = 'low')"}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Messages a second, and how long one takes.")
-    parser.add_argument("--messages", type=int, default=60_000)
+    parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--spark", action="store_true", help="latency of a pipeline on Spark, too")
     given = parser.parse_args()
+    count = given.messages
     with tempfile.TemporaryDirectory() as scratch, Mosquitto(Path(scratch) / "broker") as broker:
         for size in SIZES:
-            found: dict[str, list[Pace]] = {"plain": [], "narrows": [], "dedupe_by": []}
+            found: dict[str, list[Pace]] = {}
             for repeat in range(given.repeats):
                 folder = Path(scratch) / f"{size}-{repeat}"
-                found["plain"].append(plain(broker, given.messages, size))
-                found["narrows"].append(ours(broker, folder / "1", given.messages, size))
                 by = "dedupe_by = 'id'"
-                found["dedupe_by"].append(ours(broker, folder / "2", given.messages, size, by))
+                paces = {
+                    "plain": plain(broker, count, size),
+                    "narrows": ours(broker, folder / "1", count, size),
+                    "live": live(broker, folder / "2", count, size),
+                    "dedupe_by": ours(broker, folder / "3", count, size, by),
+                }
+                for name, pace in paces.items():
+                    found.setdefault(name, []).append(pace)
             rate = {name: max(pace.rate for pace in paces) for name, paces in found.items()}
             cpu = {name: min(pace.cpu for pace in paces) for name, paces in found.items()}
             for name in found:
                 print(
                     f"{size:5} bytes  {name:10} {rate[name]:8.0f}/s  ratio"
-                    f" {rate[name] / rate['plain']:.2f}   CPU {cpu[name]:5.0f} us  ratio"
+                    f" {rate[name] / rate['plain']:.2f}   CPU {cpu[name]:5.1f} us  ratio"
                     f" {cpu['plain'] / cpu[name]:.2f}",
                     flush=True,
                 )
         say("latency", latency(broker, Path(scratch) / "latency"))
-        if given.spark:
-            say("latency on Spark", latency_on_spark(broker, Path(scratch) / "spark"))
+        for number, (mode, options) in enumerate(MODES.items() if given.spark else ()):
+            folder = Path(scratch) / f"spark-{number}"
+            say(f"latency on Spark, {mode}", latency_on_spark(broker, folder, options))
 
 
 if __name__ == "__main__":

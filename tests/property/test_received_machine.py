@@ -90,7 +90,7 @@ class LogMachine(RuleBasedStateMachine):
             self._folder, SCHEMA, heard, LIMITS, remembers={ID: 10_000}, identify=ids
         )
         for number in range(self._acknowledged, self._sent):
-            self._log.append((payload(number), "me"), number)
+            self._log.append([(payload(number), "me")], [number])
 
     def _settle(self) -> None:
         """Waits until all is acknowledged, or something is in the way."""
@@ -106,7 +106,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 8), waits=st.booleans())
     def send(self, count: int, waits: bool) -> None:
         for number in range(self._sent, self._sent + count):
-            self._log.append((payload(number), "me"), number)
+            self._log.append([(payload(number), "me")], [number])
         self._sent += count
         if waits:
             self._settle()
@@ -114,7 +114,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(back=st.integers(1, 5))
     def send_again(self, back: int) -> None:
         for number in range(max(0, self._acknowledged - back), self._acknowledged):
-            self._log.append((payload(number), "me"), number)
+            self._log.append([(payload(number), "me")], [number])
 
     @rule(name=st.sampled_from(READERS), count=st.integers(1, 12))
     def read(self, name: str, count: int) -> None:

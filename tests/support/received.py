@@ -37,7 +37,7 @@ class Sender:
 
     def send(self, *payloads: bytes) -> None:
         for payload in payloads:
-            self.log.append((payload, "me"), payload)
+            self.log.append([(payload, "me")], [payload])
 
     def put(self, *payloads: bytes) -> None:
         """Sends, and waits for the acknowledgements."""

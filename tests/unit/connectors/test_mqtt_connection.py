@@ -11,7 +11,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from mosquitto_broker import Mosquitto
 from narrows import Catalog
 from narrows.connectors.base import SourceDeclaration, find_connector
-from narrows.connectors.mqtt import connection
+from narrows.connectors.mqtt import connections
 from narrows.connectors.mqtt.options import overlap
 from narrows.connectors.received.consumers import Consumers
 from narrows.errors import NarrowsError
@@ -70,7 +70,7 @@ def test_streams_share_a_connection_unless_topics_are_for_both(
     names = {"a": f"{topic}/a/#", "b": f"{topic}/b", "c": f"{topic}/#", "d": f"{topic}/#"}
     streams = [MqttStream(tmp_path, mosquitto.address, t, name) for name, t in names.items()]
     a, b, c, d = streams
-    before = set(connection._CONNECTIONS)
+    before = set(connections._CONNECTIONS)
     with (
         a.running(),
         b.running(),
@@ -78,7 +78,7 @@ def test_streams_share_a_connection_unless_topics_are_for_both(
         d.running(),
         Publisher(mosquitto.port) as publisher,
     ):
-        assert len(set(connection._CONNECTIONS) - before) == 3
+        assert len(set(connections._CONNECTIONS) - before) == 3
         for stream in streams:
             stream.await_connected()
         publisher.put(f"{topic}/a/x", [b"1"])

@@ -6,7 +6,9 @@ library is an extra, `narrows[mqtt]`, and is loaded by whoever connects.
 
 options.py       what statements say
 broker.py        how to connect: address, user, TLS, and under which client id
+connections.py   driver: which streams share a connection
 connection.py    driver: one connection for all streams of a broker, alive between micro-batches
+transport.py     driver: between the library and the network; packets.py: messages by the hundred
 subscriptions.py what a connection has subscribed to, kept over restarts
 messages.py      what the log keeps of a message
 sink.py          worker: rows as messages; sink_client.py: published, and acknowledged

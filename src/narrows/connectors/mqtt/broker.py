@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from narrows.connectors.mqtt.options import default_port
@@ -19,6 +20,8 @@ from narrows.plugins.secrets import resolved
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
+
+    from narrows.connectors.mqtt.transport import Transport
 
 _MAGIC = "narrows-mqtt-client-1"
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1, 30
@@ -68,8 +71,24 @@ class Broker:
     def is_v5(self) -> bool:
         return self.version == "5"
 
-    def client(self, client_id: str, *, keeps_session: bool, manual_ack: bool = False) -> Client:
-        """A client of the library, not yet connected."""
+    def tls_context(self) -> ssl.SSLContext | None:
+        """What makes a connection secure; None if none is to be."""
+        if not self.tls:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if self.cert_file is not None:
+            context.load_cert_chain(self.cert_file, self.key_file)
+        if self.ca_file is not None:
+            context.load_verify_locations(self.ca_file)
+        else:
+            context.load_default_certs()
+        return context
+
+    def client(
+        self, client_id: str, *, keeps_session: bool, receives_by: Transport | None = None
+    ) -> Client:
+        """A client of the library, not yet connected. One that receives acknowledges nothing by
+        itself."""
         require_library()
         from paho.mqtt.client import Client, MQTTv5, MQTTv311
         from paho.mqtt.enums import CallbackAPIVersion
@@ -79,14 +98,38 @@ class Broker:
             client_id,
             clean_session=None if self.is_v5 else not keeps_session,
             protocol=MQTTv5 if self.is_v5 else MQTTv311,
-            manual_ack=manual_ack,
+            manual_ack=receives_by is not None,
         )
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
-        if self.tls:
-            client.tls_set(self.ca_file, self.cert_file, self.key_file)
+        context = receives_by or self.tls_context()
+        if context is not None:
+            client.tls_set_context(cast("ssl.SSLContext", context))
         client.reconnect_delay_set(_SHORTEST_PAUSE, _LONGEST_PAUSE)
         return client
+
+    def connect(self, client: Client, session_expiry: int, receive_maximum: int) -> None:
+        """Has a client connect that keeps its session, when its thread begins."""
+        how: dict[str, Any] = {}
+        if self.is_v5:
+            from paho.mqtt.packettypes import PacketTypes
+            from paho.mqtt.properties import Properties
+
+            properties = cast("Any", Properties)(PacketTypes.CONNECT)
+            properties.SessionExpiryInterval = min(session_expiry, 0xFFFFFFFF)
+            properties.ReceiveMaximum = receive_maximum
+            how = {"clean_start": False, "properties": properties}
+        client.connect_async(self.host, self.port, self.keep_alive, **how)
+
+    def subscribing(self, qos: int) -> dict[str, Any]:
+        """How a client that keeps its session subscribes: what is retained comes once, where there
+        is a way to say so."""
+        if not self.is_v5:
+            return {"qos": qos}
+        from paho.mqtt.subscribeoptions import SubscribeOptions
+
+        new_only = SubscribeOptions.RETAIN_SEND_IF_NEW_SUB
+        return {"options": SubscribeOptions(qos, retainHandling=new_only)}
 
 
 _USED = (

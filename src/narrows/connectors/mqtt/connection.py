@@ -1,7 +1,9 @@
 """A connection to a broker, for all streams that share it, as long as one of them is read.
 
-    network thread      a message ──► its stream's log                 the library's; it reconnects
-    the log's thread    written, synced ──► PUBACK                     see `received/log.py`
+    network thread      messages ──► their streams' logs               the library's; it reconnects
+    the log's thread    written, synced ──► PUBACKs                    see `received/log.py`
+
+What lies between library and network, and takes the messages, is `transport.py`.
 
 **Lost connections.** What was not acknowledged is sent again when the client is back, also what
 waits to be written at that moment; so that is forgotten. An acknowledgement names a message by a
@@ -17,61 +19,19 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from narrows.connectors.mqtt.broker import Broker, client_id_of, require_library
-from narrows.connectors.mqtt.messages import SCHEMA, row_of
+from narrows.connectors.mqtt.broker import Broker
+from narrows.connectors.mqtt.messages import SCHEMA, Message, message_of
 from narrows.connectors.mqtt.subscriptions import KeptSubscriptions, Subscription
+from narrows.connectors.mqtt.transport import Transport
 from narrows.connectors.received.keys import ID
 from narrows.connectors.received.log import ReceivedLog
-from narrows.errors import Code, fail
-from narrows.plugins.options import parse_duration
+from narrows.connectors.received.log_files import Row
 
 _LOG = logging.getLogger("narrows.sources")
-_CLIENTS = 20
-"""Connections to a broker that one user and client id can have at most."""
-_OPENING = threading.Lock()
-_CONNECTIONS: dict[tuple[Path, Broker, str], Connection] = {}
-"""Those of this process, which is the driver."""
-
-
-def connection_of(
-    folder: Path, options: Mapping[str, Any], subscription: Subscription
-) -> Connection:
-    """The connection that a stream shares with all that have the same options, as long as no topic
-    is for two of them."""
-    require_library()
-    broker = Broker.of(options)
-    with _OPENING:
-        given = str(options.get("client_id") or client_id_of(folder, broker))
-        client_id = _client_for(folder, given, subscription)
-        key = (folder, broker, client_id)
-        if key not in _CONNECTIONS:
-            expiry = (parse_duration(str(options["session_expiry"])) or 0) // 1_000
-            receive_maximum = int(str(options["receive_maximum"]))
-            _CONNECTIONS[key] = Connection(folder, broker, client_id, expiry, receive_maximum)
-        return _CONNECTIONS[key]
-
-
-def _client_for(folder: Path, client_id: str, subscription: Subscription) -> str:
-    """The one that has had the subscription before; else the first that can take it."""
-    ids = [client_id, *(f"{client_id}-{number}" for number in range(1, _CLIENTS))]
-    kept = [KeptSubscriptions(folder, found) for found in ids]
-    had = [
-        found for found, known in zip(ids, kept, strict=True) if subscription.log in known.read()
-    ]
-    able = (found for found, known in zip(ids, kept, strict=True) if known.takes(subscription))
-    chosen = had[0] if had else next(able, None)
-    if chosen is None:
-        message = f"more than {_CLIENTS} streams of one broker have topics in common"
-        raise fail(Code.NOT_SUPPORTED, message, None, "make one of them a shared stream")
-    known = KeptSubscriptions(folder, chosen)
-    found = known.read()
-    if found.get(subscription.log) != subscription:  # before the next one asks
-        known.write({**found, subscription.log: subscription})
-    return chosen
 
 
 class _Ticket:
@@ -127,10 +87,6 @@ class Connection:
 
     def add(self, subscription: Subscription) -> None:
         """Receives for a stream, from now on."""
-        with _OPENING:
-            others = [found for found in _CONNECTIONS.values() if found is not self]
-        for other in others:
-            other.give_up(self._folder, subscription.log)
         with self._steps:
             begins = not self._streams
             if begins:
@@ -177,7 +133,12 @@ class Connection:
     # --- beginning and ending ---------------------------------------------------------------------
 
     def _make_client(self) -> Any:
-        client = self._broker.client(self._client_id, keeps_session=True, manual_ack=True)
+        self._transport = Transport(
+            self._broker.tls_context(), self._take, is_v5=self._broker.is_v5
+        )
+        client = self._broker.client(
+            self._client_id, keeps_session=True, receives_by=self._transport
+        )
         client.on_connect = self._on_connect
         client.on_connect_fail = self._on_connect_fail
         client.on_disconnect = self._on_disconnect
@@ -215,24 +176,9 @@ class Connection:
 
     def _connect(self) -> None:
         self._problem = self._not_yet
-        client, properties = self._make_client(), None
-        self._client = client  # another for each time: its sockets are closed with it
-        if self._broker.is_v5:
-            from paho.mqtt.packettypes import PacketTypes
-            from paho.mqtt.properties import Properties
-
-            properties = cast("Any", Properties)(PacketTypes.CONNECT)
-            properties.SessionExpiryInterval = min(self._expiry, 0xFFFFFFFF)
-            properties.ReceiveMaximum = self._receive_maximum
-        how: dict[str, Any] = {"clean_start": False} if self._broker.is_v5 else {}
-        client.connect_async(
-            self._broker.host,
-            self._broker.port,
-            self._broker.keep_alive,
-            properties=properties,
-            **how,
-        )
-        client.loop_start()
+        self._client = self._make_client()  # another for each time: its sockets are closed with it
+        self._broker.connect(self._client, self._expiry, self._receive_maximum)
+        self._client.loop_start()
 
     def _end(self) -> None:
         with self._lock:
@@ -273,7 +219,9 @@ class Connection:
             why = ": it may want a certificate, `cert_file`" if self._broker.tls else ""
             self._has_problem(f"{self._broker} ends the connection before it has begun{why}")
         if logs and self._problem is None:
-            said = f": {reason}" if flags.is_disconnect_packet_from_server else ""
+            from_broker = flags.is_disconnect_packet_from_server
+            told = str(reason) if from_broker else self._transport.problem
+            said = "" if told is None else f": {told}"
             who = f"{self._broker} as `{self._client_id}`"
             self._has_problem(f"the connection to {who} is lost{said}")
 
@@ -293,26 +241,40 @@ class Connection:
             _LOG.warning("%s", stream.refused)
 
     def _on_message(self, client: Any, _: Any, message: Any) -> None:
-        topic = message.topic
-        streams = self._wanting(topic)
-        ticket = _Ticket(self._epoch, message.mid, message.qos, max(1, len(streams)))
-        if not streams:  # of a stream that there was once
-            self._acknowledge([ticket])
+        """Of QoS 2, which we do not subscribe to: of a session that was somebody else's before."""
+        try:
+            found = message_of(message)
+        except UnicodeDecodeError:  # a topic that is no text: nobody can have subscribed to it
+            client.ack(message.mid, message.qos)
             return
-        row = row_of(message, topic, time.time_ns() // 1_000)
-        for stream in streams:
-            stream.log.append(row, ticket)
+        self._take([found])
+
+    def _take(self, messages: Sequence[Message]) -> None:
+        wanted: dict[str, list[_Stream]] = {}
+        taken: dict[_Stream, tuple[list[Row], list[_Ticket]]] = {}
+        unwanted: list[_Ticket] = []
+        received_at = time.time_ns() // 1_000
+        for message in messages:
+            streams = wanted.get(message.topic)
+            if streams is None:
+                streams = wanted[message.topic] = self._wanting(message.topic)
+            ticket = _Ticket(self._epoch, message.mid, message.qos, max(1, len(streams)))
+            if not streams:  # of a stream that there was once
+                unwanted.append(ticket)
+            for stream in streams:
+                rows, tickets = taken.setdefault(stream, ([], []))
+                rows.append(message.row(received_at))
+                tickets.append(ticket)
+        for stream, (rows, tickets) in taken.items():
+            stream.log.append(rows, tickets)
+        if unwanted:
+            self._acknowledge(unwanted)
 
     # --- how --------------------------------------------------------------------------------------
 
     def _subscribe(self, stream: _Stream) -> None:
         subscription = stream.subscription
-        how: dict[str, Any] = {"qos": subscription.qos}
-        if self._broker.is_v5:
-            from paho.mqtt.subscribeoptions import SubscribeOptions
-
-            new_only = SubscribeOptions.RETAIN_SEND_IF_NEW_SUB
-            how = {"options": SubscribeOptions(subscription.qos, retainHandling=new_only)}
+        how = self._broker.subscribing(subscription.qos)
         _, mid = self._client.subscribe(subscription.topic, **how)
         if mid is not None:
             self._asked[mid] = subscription.log
@@ -327,10 +289,16 @@ class Connection:
     def _acknowledge(self, tickets: Sequence[_Ticket]) -> None:
         """They are on the disk."""
         with self._lock:
+            done: dict[int, list[int]] = {1: [], 2: []}
             for ticket in tickets:
                 ticket.left -= 1
                 if ticket.left == 0 and ticket.qos and ticket.epoch == self._epoch:
-                    self._client.ack(ticket.mid, ticket.qos)
+                    done[ticket.qos].append(ticket.mid)
+            for mid in done[2]:
+                self._client.ack(mid, 2)
+            if done[1]:
+                self._transport.acknowledge(done[1][:-1])
+                self._client.ack(done[1][-1], 1)
 
     def _has_problem(self, problem: str) -> None:
         if self._problem != problem:

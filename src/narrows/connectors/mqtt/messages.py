@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import pyarrow as pa
 
@@ -50,17 +50,43 @@ _NAMES = {
 Properties = list[dict[str, str]] | None
 
 
-def row_of(message: MQTTMessage, topic: str, received_at: int) -> tuple[Any, ...]:
-    """A message as a row of the log. Times are microseconds since 1970."""
-    payload: Any = message.payload
-    return (
-        bytes(payload),
-        received_at,
-        topic,
-        message.qos,
-        message.retain,
-        _properties(message.properties),
-    )
+class Message(NamedTuple):
+    """A message, as its broker has sent it."""
+
+    payload: bytes
+    topic: str
+    mid: int
+    """What it is called until it is acknowledged; 0 if its QoS is 0."""
+    qos: int
+    retained: bool
+    properties: Properties
+
+    def row(self, received_at: int) -> tuple[Any, ...]:
+        """A row of the log. Times are microseconds since 1970."""
+        payload, topic, _, qos, retained, properties = self
+        return payload, received_at, topic, qos, retained, properties
+
+
+def message_of(found: MQTTMessage) -> Message:
+    """What the library has read by itself."""
+    payload: Any = found.payload
+    properties = _properties(found.properties)
+    return Message(bytes(payload), found.topic, found.mid, found.qos, found.retain, properties)
+
+
+def unpacked_properties(data: bytes) -> Properties:
+    """What a message has of them, from the length that stands before them to their end."""
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties as Unpacked
+
+    found = cast("Any", Unpacked)(PacketTypes.PUBLISH)
+    try:
+        _, length = found.unpack(data)
+    except Exception as error:  # whatever the library stumbles over
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if length != len(data):
+        raise ValueError("they have another length")
+    return _properties(found)
 
 
 def _properties(found: Any) -> Properties:

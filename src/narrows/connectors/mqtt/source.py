@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from narrows.connectors.base import SourceDeclaration
-from narrows.connectors.mqtt.connection import Connection, connection_of
+from narrows.connectors.mqtt.connection import Connection
+from narrows.connectors.mqtt.connections import receiving
 from narrows.connectors.mqtt.subscriptions import Subscription, log_name
 from narrows.connectors.received.source import ReceivedSource
 from narrows.errors import InternalError
@@ -29,8 +30,7 @@ class MqttReceiver:
     def start(self) -> None:
         subscription = Subscription.of(self._declared)
         options = self._declared.options
-        self._connection = connection_of(self._folder, options, subscription)
-        self._connection.add(subscription)
+        self._connection = receiving(self._folder, options, subscription)
 
     def stop(self) -> None:
         connection, self._connection = self._connection, None

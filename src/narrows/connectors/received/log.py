@@ -1,6 +1,6 @@
 """The log of received payloads, for the one who writes it.
 
-    log.append((payload, received_at, topic), ticket)       # returns at once
+    log.append([(payload, received_at, topic)], [ticket])   # returns at once
     ...                                                      # a moment later, in the log's thread:
     written, synced, and then: acknowledge([ticket, ...])
 
@@ -93,14 +93,16 @@ class ReceivedLog:
 
     # --- for whoever receives ---------------------------------------------------------------------
 
-    def append(self, row: Row, ticket: Ticket) -> None:
-        """Takes a payload. It is acknowledged when it is on the disk."""
+    def append(self, rows: Sequence[Row], tickets: Sequence[Ticket]) -> None:
+        """Takes payloads, at least one. Each is acknowledged when it is on the disk."""
+        items = [_Item(row, ticket) for row, ticket in zip(rows, tickets, strict=True)]
         with self._changed:
             while self._waiting_bytes > _WAITING_BYTES and not self._closing:
                 self._changed.wait()
-            self._waiting.append(_Item(row, ticket))
-            self._waiting_bytes += len(row[0])
-            if len(self._waiting) == 1 or self._waiting_bytes > _GROUP_BYTES:
+            begins = not self._waiting
+            self._waiting += items
+            self._waiting_bytes += _bytes(items)
+            if begins or self._waiting_bytes > _GROUP_BYTES:
                 self._changed.notify_all()
 
     def append_together(
