@@ -65,7 +65,7 @@ class Transport:
     def acknowledge(self, mids: Sequence[int]) -> None:
         """Has messages acknowledged before the library writes its next packet. They are of the
         connection that there is."""
-        if self._link is not None:
+        if self._link is not None and mids:
             packets = b"".join([(_PUBACK | mid).to_bytes(4) for mid in mids])
             self._link.acknowledgements.append(packets)
 
