@@ -56,6 +56,12 @@ def properties(draw: st.DrawFn) -> bytes:
     if draw(st.booleans()):
         found.CorrelationData = draw(st.binary(max_size=5))
     if draw(st.booleans()):
+        found.PayloadFormatIndicator = draw(st.integers(0, 1))
+        found.ResponseTopic = draw(TOPICS)
+    if draw(st.booleans()):
+        found.TopicAlias = draw(NUMBERS)
+        found.SubscriptionIdentifier = draw(st.integers(1, 268_435_455))
+    if draw(st.booleans()):
         found.MessageExpiryInterval = draw(st.integers(0, 2**32 - 1))
     for key in draw(st.lists(TOPICS, max_size=9)):
         found.UserProperty = (key, "x" * 20)

@@ -10,7 +10,7 @@ connections.py   driver: which streams share a connection
 connection.py    driver: one connection for all streams of a broker, alive between micro-batches
 transport.py     driver: between the library and the network; packets.py: messages by the hundred
 subscriptions.py what a connection has subscribed to, kept over restarts
-messages.py      what the log keeps of a message
+messages.py      what the log keeps of a message; properties.py: what comes with one
 sink.py          worker: rows as messages; sink_client.py: published, and acknowledged
 """
 

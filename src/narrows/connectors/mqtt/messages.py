@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from narrows.arrow.types import arrow_type
+from narrows.connectors.mqtt.properties import NAMES, Properties, shown
 from narrows.connectors.received.segments import PAYLOAD
 from narrows.schema import TIMESTAMP
 
@@ -38,17 +39,6 @@ METADATA: Final = {
 SHOWN: Final = {"topic": "topic"}
 """What a dead letter says beside the number of its message."""
 
-_NAMES = {
-    "PayloadFormatIndicator": "payload_format_indicator",
-    "MessageExpiryInterval": "message_expiry_interval",
-    "ContentType": "content_type",
-    "ResponseTopic": "response_topic",
-    "CorrelationData": "correlation_data",
-}
-"""What comes with a message by itself; the names are those of the standard."""
-
-Properties = list[dict[str, str]] | None
-
 
 class Message(NamedTuple):
     """A message, as its broker has sent it."""
@@ -74,39 +64,22 @@ def message_of(found: MQTTMessage) -> Message:
     return Message(bytes(payload), found.topic, found.mid, found.qos, found.retain, properties)
 
 
-def unpacked_properties(data: bytes) -> Properties:
-    """What a message has of them, from the length that stands before them to their end."""
-    from paho.mqtt.packettypes import PacketTypes
-    from paho.mqtt.properties import Properties as Unpacked
-
-    found = cast("Any", Unpacked)(PacketTypes.PUBLISH)
-    try:
-        _, length = found.unpack(data)
-    except Exception as error:  # whatever the library stumbles over
-        raise ValueError(f"{type(error).__name__}: {error}") from error
-    if length != len(data):
-        raise ValueError("they have another length")
-    return _properties(found)
-
-
 def _properties(found: Any) -> Properties:
     """What the publisher has sent along; None if that is nothing, as it is with MQTT 3.1.1."""
     if found is None or found.isEmpty():
         return None
-    given = [
+    named = [
         (name, getattr(found, attribute))
-        for attribute, name in _NAMES.items()
+        for attribute, name in ((_attribute(name), name) for name in NAMES.values())
         if hasattr(found, attribute)
     ]
-    pairs: Iterable[tuple[str, object]] = [*given, *getattr(found, "UserProperty", ())]
-    return [{"key": key, "value": _text(value)} for key, value in pairs] or None
+    pairs: Iterable[tuple[str, Any]] = [*named, *getattr(found, "UserProperty", ())]
+    return [
+        {"key": key, "value": shown(value) if isinstance(value, bytes) else str(value)}
+        for key, value in pairs
+    ] or None
 
 
-def _text(value: object) -> str:
-    """Correlation data are bytes: what is no text in them is written as hexadecimal digits."""
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value.hex()
-    return str(value)
+def _attribute(name: str) -> str:
+    """What the library calls a property: `ContentType`."""
+    return name.title().replace("_", "")

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from narrows.connectors.mqtt.messages import Message, unpacked_properties
+from narrows.connectors.mqtt.messages import Message
+from narrows.connectors.mqtt.properties import Properties, unpacked
 
 _PUBLISH: Final = 0x30
 _KIND_OF_TAKEN: Final = 0xF4
@@ -121,12 +122,12 @@ def _message(data: bytes, at: int, body: int, end: int, *, is_v5: bool) -> Messa
     return Message(data[payload:end], topic, mid, qos, bool(head & _RETAINED), properties)
 
 
-def _properties(data: bytes, at: int, end: int) -> tuple[list[dict[str, str]] | None, int]:
+def _properties(data: bytes, at: int, end: int) -> tuple[Properties, int]:
     """What comes with a message, and where its payload begins."""
     frame = _frame(data, at - 1)
     if frame is None or frame[1] > end:
         raise MalformedPacketError("the properties of a message are longer than it is")
     try:
-        return unpacked_properties(data[at : frame[1]]), frame[1]
+        return unpacked(data[slice(*frame)]), frame[1]
     except ValueError as error:
         raise MalformedPacketError(f"properties of a message: {error}") from error
