@@ -65,6 +65,8 @@ def test_certificates_that_are_not_right(
     _problem(tmp_path / "1", address, "certificate verify failed")
     mine = {"ca_file": str(authority.file)}
     _problem(tmp_path / "2", address, "it may want a certificate, `cert_file`", **mine)
+    other = f"mqtts://127.1:{secured.port}"  # the same place, but the certificate names another
+    _problem(tmp_path / "3", other, "certificate is not valid for '127.1'", **mine)
 
 
 @pytest.mark.parametrize("how", ["cut", "frozen"])
