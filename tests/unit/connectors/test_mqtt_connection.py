@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,16 @@ from mosquitto_broker import Mosquitto
 from narrows import Catalog
 from narrows.connectors.base import SourceDeclaration, find_connector
 from narrows.connectors.mqtt import connections
+from narrows.connectors.mqtt.connection import Connection
+from narrows.connectors.mqtt.messages import Message
 from narrows.connectors.mqtt.options import overlap
 from narrows.connectors.received.consumers import Consumers
+from narrows.connectors.received.log import ReceivedLog
 from narrows.errors import NarrowsError
 from support.mosquitto import Publisher, new_topic
 from support.mqtt_stream import MqttStream
 from support.received import payloads_in
-from support.waiting import await_that
+from support.waiting import DEADLINE, await_that
 
 
 def test_what_is_published_meanwhile_is_there_later(tmp_path: Path, mosquitto: Mosquitto) -> None:
@@ -33,6 +38,36 @@ def test_what_is_published_meanwhile_is_there_later(tmp_path: Path, mosquitto: M
                 stream.await_payloads(b"now %d" % number)
     expected = [b"now 0", b"meanwhile 1", b"now 1", b"meanwhile 2", b"now 2"]
     assert stream.payloads == expected, "nobody had subscribed before the first"
+
+
+def test_what_comes_while_the_last_stream_ends_is_not_lost(
+    tmp_path: Path, mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its log is closed already: so nobody may acknowledge it."""
+    topic, seen = new_topic(), threading.Event()
+    take, close = Connection._take, ReceivedLog.close
+
+    def seen_and_taken(self: Connection, messages: Sequence[Message]) -> None:
+        take(self, messages)
+        seen.set()
+
+    def closed_late(self: ReceivedLog) -> None:
+        publisher.put(topic, [b"late"])
+        assert seen.wait(DEADLINE)
+        close(self)
+
+    stream = MqttStream(tmp_path, mosquitto.address, topic)
+    with Publisher(mosquitto.port) as publisher:
+        with monkeypatch.context() as patched:
+            patched.setattr(Connection, "_take", seen_and_taken)
+            patched.setattr(ReceivedLog, "close", closed_late)
+            with stream.running():
+                stream.await_connected()
+        with stream.running():
+            stream.await_connected()
+            publisher.put(topic, [b"later"])
+            stream.await_payloads(b"later")
+    assert stream.payloads == [b"late", b"later"]
 
 
 def test_it_comes_back_to_a_broker_that_was_restarted(tmp_path: Path) -> None:

@@ -250,6 +250,9 @@ class Connection:
         self._take([found])
 
     def _take(self, messages: Sequence[Message]) -> None:
+        known = list(self._streams.values())
+        if not known:  # it ends, and what is not acknowledged is sent again to the next connection
+            return
         wanted: dict[str, list[_Stream]] = {}
         taken: dict[_Stream, tuple[list[Row], list[_Ticket]]] = {}
         unwanted: list[_Ticket] = []
@@ -257,7 +260,7 @@ class Connection:
         for message in messages:
             streams = wanted.get(message.topic)
             if streams is None:
-                streams = wanted[message.topic] = self._wanting(message.topic)
+                streams = wanted[message.topic] = _wanting(known, message.topic)
             ticket = _Ticket(self._epoch, message.mid, message.qos, max(1, len(streams)))
             if not streams:  # of a stream that there was once
                 unwanted.append(ticket)
@@ -279,13 +282,6 @@ class Connection:
         if mid is not None:
             self._asked[mid] = subscription.log
 
-    def _wanting(self, topic: str) -> list[_Stream]:
-        """The streams that a message is for: there is one, but for changes on the way."""
-        from paho.mqtt.client import topic_matches_sub
-
-        streams = list(self._streams.values())
-        return [s for s in streams if topic_matches_sub(s.subscription.filter, topic)]
-
     def _acknowledge(self, tickets: Sequence[_Ticket]) -> None:
         """They are on the disk."""
         with self._lock:
@@ -304,3 +300,10 @@ class Connection:
         if self._problem != problem:
             _LOG.warning("%s", problem)
         self._problem = problem
+
+
+def _wanting(streams: Sequence[_Stream], topic: str) -> list[_Stream]:
+    """Those that a message is for: there is one, but for changes on the way."""
+    from paho.mqtt.client import topic_matches_sub
+
+    return [s for s in streams if topic_matches_sub(s.subscription.filter, topic)]
