@@ -1,5 +1,5 @@
-"""The `narrows` command: explain, validate, run, query, dead-letters, reset, demo, version; and
-what talks to a service (`service.py`)."""
+"""The `narrows` command: explain, validate, run, query, dead-letters, reset, compact, demo,
+version; and what talks to a service (`service.py`)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import typer
 
 from narrows import __version__
 from narrows.catalog.describe import ResultTable
+from narrows.cli.compact import compact
 from narrows.cli.errors import errors_for_people
 from narrows.cli.options import (
     STATE,
@@ -62,6 +63,7 @@ class Mode(Enum):
 
 
 add_service_commands(app)
+app.command()(compact)
 
 
 def main() -> None:

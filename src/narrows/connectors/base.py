@@ -325,6 +325,10 @@ class Connector(ConnectorSpec):
     the same payload under the same name is put back once, however often that is asked for. None
     where nothing can be put back."""
 
+    compact: Callable[[SinkTarget, int], tuple[int, int]] | None = None
+    """Puts small files of a sink together, into such as have so many bytes; how many files, and
+    into how many. None where there are none."""
+
     inbox: Callable[[SourceDeclaration], Inbox] | None = None
     """Where payloads can be brought to a stream, by whoever has some; None where they cannot."""
 

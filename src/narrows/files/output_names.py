@@ -3,6 +3,9 @@
     orders-0000000042-00000.json      published: pipeline, batch, part
     .orders-5f3c...09.writing         of a task that is still writing, or never came to its end
     .orders.published                 what the last batch published, where that is in many folders
+    orders-0000000007..0000000041-00000.json    several that were put together: of these batches
+    .orders-5f3c...09.together        what they are put together into
+    .orders.compacted                 up to which batch that was done
 
 Other pipelines write into the same folder, and so may the user. So a file is taken for a
 pipeline's own only if its whole name is one that the pipeline would give: neither a pattern nor
@@ -14,10 +17,12 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from narrows.files.names import file_name
 
 _WRITING = ".writing"
+_TOGETHER = ".together"
 
 
 @dataclass(frozen=True)
@@ -60,3 +65,46 @@ def is_unpublished(name: str, pipeline: str) -> bool:
 def journal_name(pipeline: str) -> str:
     """Where a pipeline writes down what its last batch published."""
     return f".{file_name(pipeline)}.published"
+
+
+# --- files that were put together -----------------------------------------------------------------
+
+
+class OutputFile(NamedTuple):
+    """Which batches a file has rows of; in this order are its rows among those of others."""
+
+    first: int
+    part: int
+    last: int
+
+    def name(self, pipeline: str, suffix: str) -> str:
+        """What it is called once it holds several."""
+        batches = f"{self.first:010d}..{self.last:010d}"
+        return f"{file_name(pipeline)}-{batches}-{self.part:05d}{suffix}"
+
+
+def output_file(name: str, pipeline: str, suffix: str) -> OutputFile | None:
+    """What a name says; None if it is not one that the pipeline gives."""
+    mine, ends = re.escape(file_name(pipeline)), re.escape(suffix)
+    number = "([0-9]{10,})"
+    form = rf"{mine}-{number}(?:\.\.{number})?-([0-9]{{5,}}){ends}"
+    found = re.fullmatch(form, name)
+    if found is None:
+        return None
+    first, last, part = found.groups()
+    return OutputFile(int(first), int(part), int(last or first))
+
+
+def together_name(pipeline: str) -> str:
+    """A name for what files are put together into, until it takes their place."""
+    return f".{file_name(pipeline)}-{uuid.uuid4().hex}{_TOGETHER}"
+
+
+def is_together(name: str, pipeline: str) -> bool:
+    mine = re.escape(file_name(pipeline))
+    return re.fullmatch(rf"\.{mine}-[0-9a-f]{{32}}{re.escape(_TOGETHER)}", name) is not None
+
+
+def compacted_name(pipeline: str) -> str:
+    """Where it is written down what has been put together."""
+    return f".{file_name(pipeline)}.compacted"

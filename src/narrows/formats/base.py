@@ -9,9 +9,10 @@ imported there, too, inside of the functions: planning loads the object, and mus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Never
+from pathlib import Path
+from typing import IO, Never
 
 from narrows.errors import Code, InternalError, fail
 from narrows.formats.decoder import ContainerReader, FoundDocuments, RecordDecoder
@@ -21,6 +22,11 @@ from narrows.plugins.registry import FORMATS
 
 OptionMap = Mapping[str, object]
 """The options of a source or a sink, and `timezone`: the zone of times that name none."""
+
+
+Join = Callable[[Sequence[Path], IO[bytes]], int]
+"""Writes the rows of several files into one, in their order; answers with how many of the files it
+has taken, one at least: where one is of another kind than those before it, it ends."""
 
 
 def _none(given: object) -> Never:
@@ -36,6 +42,9 @@ class Format(FormatSpec):
     documents: Callable[[Iterator[bytes]], Iterator[FoundDocuments]] = _none
     """Finds the payloads in the bytes of a file that holds `Documents`; see `FoundDocuments`."""
     encoder: Callable[[OptionMap], Encoder] = _none
+    joined: Callable[[OptionMap], Join | None] = lambda options: None
+    """How files that a sink with such options has written become one; None if each must stay as it
+    is."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

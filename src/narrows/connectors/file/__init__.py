@@ -66,6 +66,12 @@ def _is_no_speed(option: str, value: OptionValue) -> str | None:
     return None if is_number and float(str(value)) > 0 else "takes a number above 0"
 
 
+def _compact(target: SinkTarget, size: int) -> tuple[int, int]:
+    from narrows.connectors.file.compaction import compact
+
+    return compact(target, size)
+
+
 CONNECTOR = Connector(
     name="file",
     source_options=(
@@ -116,5 +122,6 @@ CONNECTOR = Connector(
     reader=_reader,
     sink=_sink,
     put_back=_put_back,
+    compact=_compact,
     place=lambda options, folder: os.path.abspath(str(options["path"])),
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from narrows.connectors.base import Receipt, SinkConnector
+from narrows.connectors.file.compaction import finish, is_compacted
 from narrows.connectors.file.partitions import PARTITION_BY, Partitions
 from narrows.connectors.file.payload import Payload
 from narrows.connectors.file.published import publish_partitioned
@@ -52,7 +53,9 @@ class FileSink(SinkConnector):
         place = Path(self._target.place)
         files = [(file, folder) for receipt in receipts for file, folder in receipt["files"]]
         with disk_errors(place, self._target.sink):
-            if self._is_partitioned:
+            if is_compacted(self._target, batch):
+                remove([file for file, _ in files])
+            elif self._is_partitioned:
                 publish_partitioned(place, names, files)
             else:
                 publish_files(place, names, [file for file, _ in files])
@@ -65,6 +68,8 @@ class FileSink(SinkConnector):
             remove((*(file for file, _ in receipt["files"]), *receipt["letters"]))
 
     def sweep(self) -> None:
+        with disk_errors(Path(self._target.place), self._target.sink):
+            finish(Path(self._target.place), self._target.pipeline)
         for folder in (self._target.place, self._target.dead_letters):
             sweep_unpublished(folder, self._target.pipeline)
 

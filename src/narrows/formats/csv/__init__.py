@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from narrows.formats.base import Format, OptionMap
+from narrows.formats.base import Format, Join, OptionMap
 from narrows.formats.decoder import RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.formats.time_patterns import TIME_OPTIONS
@@ -38,6 +38,12 @@ def _encoder(options: OptionMap) -> Encoder:
     return make(options)
 
 
+def _joined(options: OptionMap) -> Join | None:
+    from narrows.formats.join_lines import join_below_header, join_lines
+
+    return join_below_header if options.get("header") else join_lines
+
+
 FORMAT = Format(
     name="csv",
     source_options=(*_OPTIONS, *TIME_OPTIONS),
@@ -46,6 +52,7 @@ FORMAT = Format(
     check_outputs=_flat,
     decoder=_decoder,
     encoder=_encoder,
+    joined=_joined,
     supports_by_index_projection=True,
     writes_messages=True,
     supports_streaming=True,

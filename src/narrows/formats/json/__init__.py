@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from narrows.formats.base import Format, OptionMap
+from narrows.formats.base import Format, Join, OptionMap
 from narrows.formats.decoder import FoundDocuments, RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.formats.kernel import chosen_kernel
@@ -33,6 +33,12 @@ def _encoder(options: OptionMap) -> Encoder:
     from narrows.formats.json.encoder import make
 
     return make(options)
+
+
+def _joined(options: OptionMap) -> Join | None:
+    from narrows.formats.join_lines import join_lines
+
+    return join_lines if options.get("layout", "lines") == "lines" else None
 
 
 FORMAT = Format(
@@ -64,6 +70,7 @@ FORMAT = Format(
     decoder=_decoder,
     documents=_documents,
     encoder=_encoder,
+    joined=_joined,
     kernel=chosen_kernel,
     supports_by_index_projection=True,
     writes_messages=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from narrows.formats.base import Format, OptionMap
+from narrows.formats.base import Format, Join, OptionMap
 from narrows.formats.decoder import ContainerReader
 from narrows.formats.encoder import Encoder
 from narrows.plugins.declared import Container
@@ -21,6 +21,12 @@ def _encoder(options: OptionMap) -> Encoder:
     return make(options)
 
 
+def _joined(options: OptionMap) -> Join | None:
+    from narrows.formats.parquet.join import joining
+
+    return joining(str(options.get("compression", "zstd")))
+
+
 FORMAT = Format(
     name="parquet",
     has_types=True,
@@ -36,6 +42,7 @@ FORMAT = Format(
     framing=Container(range_bytes=128 << 20, columnar=True),  # about as long as a row group
     reader=_reader,
     encoder=_encoder,
+    joined=_joined,
     # No streaming: a row group is laid out column by column, and so all its rows must be there
     # before the first byte.
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from narrows.formats.base import Format, OptionMap
+from narrows.formats.base import Format, Join, OptionMap
 from narrows.formats.decoder import RecordDecoder
 from narrows.formats.encoder import Encoder
 from narrows.plugins.declared import Lines
@@ -36,6 +36,13 @@ _TEMPLATE = OptionSpec(
     hint="for example '{device} is at {temperature}'",
 )
 
+
+def _joined(options: OptionMap) -> Join | None:
+    from narrows.formats.join_lines import join_lines
+
+    return join_lines
+
+
 FORMAT = Format(
     name="text",
     source_options=(),
@@ -44,6 +51,7 @@ FORMAT = Format(
     framing=Lines(keep_blank=True),
     decoder=_decoder,
     encoder=_encoder,
+    joined=_joined,
     writes_messages=True,
     supports_streaming=True,
 )
