@@ -39,6 +39,13 @@ class Relation:
     hidden: int = 0
     """How many columns, the last ones, are known by name only: `*` does not list them."""
 
+    @cached_property
+    def names(self) -> frozenset[tuple[str, ...]]:
+        """What it may be called by, folded: its name, and whole names down to two parts."""
+        whole = tuple(part.casefold() for part in self.path)
+        called = {whole[place:] for place in range(len(whole) - 1)}
+        return frozenset({*called, *({(self.name.casefold(),)} if self.name else ())})
+
     def column(self, ordinal: int, span: Span | None = None) -> Column:
         if span is None:
             return self.columns[ordinal]
@@ -102,22 +109,11 @@ class Scope:
     """What a name means that nothing else in sight has, here or around here."""
     _variables: list[dict[str, Variable]] = field(default_factory=list)
 
-    def add(self, relation: Relation, span: Span | None) -> None:
-        if relation.name is not None and self.find_relation(relation.name) is not None:
-            raise fail(
-                Code.DUPLICATE_OBJECT,
-                f"the name `{relation.name}` stands for two relations of this query",
-                span,
-                f"give one of them an alias: `{relation.name} AS other`",
-            )
-        self.relations.append(relation)
-
-    def find_relation(self, name: str) -> Relation | None:
-        folded = name.casefold()
-        for relation in self.relations:
-            if relation.name is not None and relation.name.casefold() == folded:
-                return relation
-        return None
+    def find_relations(self, *parts: str) -> list[Relation]:
+        """The relations of a name, `orders` or `shop.orders`: several, where a query has nothing
+        that tells them apart."""
+        folded = tuple(part.casefold() for part in parts)
+        return [r for r in self.relations if folded in r.names]
 
     @contextmanager
     def with_aliases(
@@ -178,32 +174,22 @@ class Scope:
                 return variable, names[1:]
         if self.aliases_first and first.text.casefold() in self.aliases:
             return self.aliases[first.text.casefold()], names[1:]
-        names = self._unqualified(names)
-        first = names[0]
-        relation = self.find_relation(first.text) if len(names) > 1 else None
-        if relation is not None:
-            qualified = relation.schema.find(names[1].text)
+        for length in range(len(names) - 1, 0, -1):
+            column = names[length]
+            relations = self.find_relations(*(name.text for name in names[:length]))
+            qualified = [(r, place) for r in relations for place in r.schema.find(column.text)]
             if len(qualified) == 1:
-                span = Span.around((first.span, names[1].span))
-                return relation.column(qualified[0], span), names[2:]
-            if len(qualified) > 1:
-                raise self._ambiguous(names[1], [relation])
+                relation, place = qualified[0]
+                span = Span.around((first.span, column.span))
+                return relation.column(place, span), names[length + 1 :]
+            if qualified:
+                raise self._ambiguous(column, [relation for relation, _ in qualified])
         found = (
             self._find_column(first, hidden=False)
             or self.aliases.get(first.text.casefold())
             or self._find_column(first, hidden=True)
         )
         return (found, names[1:]) if found is not None else None
-
-    def _unqualified(self, names: Sequence[Name]) -> Sequence[Name]:
-        """`shop.orders.id` as `orders.id`, where `orders` is a table of `shop`."""
-        folded = [name.text.casefold() for name in names]
-        for relation in self.relations:
-            path = [part.casefold() for part in relation.path]
-            for length in range(len(path), 1, -1):
-                if len(names) > length and folded[:length] == path[-length:]:
-                    return names[length - 1 :]
-        return names
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
@@ -236,7 +222,14 @@ class Scope:
         raise self._unknown([name])
 
     def _ambiguous(self, name: Name, relations: Sequence[Relation]) -> NarrowsError:
-        distinct = list(dict.fromkeys(r.name or "?" for r in relations))
+        distinct = list({(r.name or "?").casefold(): r.name or "?" for r in relations}.values())
+        if len(distinct) == 1 and len({r.id for r in relations}) > 1 and relations[0].name:
+            return fail(
+                Code.AMBIGUOUS_COLUMN,
+                f"column `{name.text}` is ambiguous: two relations are called `{distinct[0]}`",
+                name.span,
+                f"give one of them an alias: `{distinct[0]} AS other`",
+            )
         if len(distinct) == 1:
             candidates = [
                 f"`{relations[0].schema.fields[o].name}`"
@@ -255,10 +248,9 @@ class Scope:
         )
 
     def _unknown(self, names: Sequence[Name]) -> NarrowsError:
-        relation = self.find_relation(names[0].text) if len(names) > 1 else None
-        if relation is not None:
-            missing, relations = names[1], [relation]
-            where = f"in `{relation.name}`"
+        relations = self.find_relations(names[0].text) if len(names) > 1 else []
+        if relations:
+            missing, where = names[1], f"in `{relations[0].name}`"
         elif len(names) > 1:
             known = [r.name for r in self.relations if r.name]
             hint = did_you_mean(names[0].text, [*known, *self._column_names()])

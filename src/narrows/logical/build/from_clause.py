@@ -21,9 +21,19 @@ from narrows.logical.build.generators import (
     lateral_view,
     table_function,
 )
-from narrows.logical.nodes import DataSource, Filter, Join, JoinKind, Node, default_name
 from narrows.logical.build.on_change import rows_that_change
 from narrows.logical.build.pivot import plan_pivot
+from narrows.logical.nodes import (
+    DataSource,
+    Filter,
+    Join,
+    JoinKind,
+    NamedExpr,
+    Node,
+    Project,
+    default_name,
+    relation_of,
+)
 from narrows.logical.relational_nodes import OneRow, SparkTable
 from narrows.logical.results import rename_columns, result_relation
 from narrows.logical.build.subqueries import WaitingSubqueries
@@ -81,17 +91,19 @@ class FromPlanner:
         """A source, a common table expression, a query in brackets, or joins in brackets."""
         if node.args.get("pivots"):
             return self._pivoted(node)
+        if node.args.get("joins"):
+            plan = self._item(_without(node, "joins"))
+            for join in node.args["joins"]:
+                plan = self._join(plan, join)
+            return plan
         match node:
-            case exp.Subquery(this=exp.Table() as table) if not node.args.get("alias"):
-                plan = self._item(_without_joins(table))
-                for join in (*(table.args.get("joins") or ()), *(node.args.get("joins") or ())):
-                    plan = self._join(plan, join)
-                return plan
-            case exp.Subquery() | exp.Values() if not node.args.get("joins"):
+            case exp.Subquery(this=inner) if _is_relation(inner):
+                return self._bracketed(node) if node.args.get("alias") else self._item(inner)
+            case exp.Subquery() | exp.Values():
                 return self._derived(self._queries.derived().plan(node), node)
-            case exp.Table(this=exp.Anonymous()) if not node.args.get("joins"):
+            case exp.Table(this=exp.Anonymous()):
                 return table_function(self._binder, node)
-            case exp.Table() if not node.args.get("joins"):
+            case exp.Table():
                 return self._table(node)
             case exp.Lateral():
                 return self._lateral(node)
@@ -100,21 +112,27 @@ class FromPlanner:
 
     def _pivoted(self, node: exp.Expr) -> Node:
         """Something with PIVOT or UNPIVOT after it: only what that makes can be seen around it."""
-        inside = Binder(
-            Scope(outer=self._scope.outer),
-            self._queries.functions,
-            self._binder.problems,
-            self._ids,
-        )
-        bare = type(node)(**{key: value for key, value in node.args.items() if key != "pivots"})
-        plan = FromPlanner(inside, self._queries, self._subqueries)._item(bare)
+        plan, inside = self._apart(_without(node, "pivots"))
         for pivot in node.args["pivots"]:
             plan = plan_pivot(plan, spell_out(exp.Star(), exp.Star(), inside), pivot, inside)
             alias = pivot.args.get("alias")
             relation = replace(result_relation(plan), name=(alias.name or None) if alias else None)
             inside.scope.relations, inside.scope.merged = [relation], {}
-        self._scope.add(relation, span_of(node))
+        self._scope.relations.append(relation)
         return plan
+
+    def _bracketed(self, node: exp.Subquery) -> Node:
+        """`(a JOIN b ON ...) AS x`: one relation, of the columns that `*` would list."""
+        plan, inside = self._apart(node.this)
+        columns = [NamedExpr(*part) for part in spell_out(exp.Star(), exp.Star(), inside)]
+        relation = relation_of(self._ids.new(), None, columns)
+        return self._derived(Project(child=plan, fields=tuple(columns), relation=relation), node)
+
+    def _apart(self, node: exp.Expr) -> tuple[Node, Binder]:
+        """Something that nothing around it sees the names of; who binds expressions over it."""
+        scope = Scope(outer=self._scope.outer)
+        inside = Binder(scope, self._queries.functions, self._binder.problems, self._ids)
+        return FromPlanner(inside, self._queries, self._subqueries)._item(node), inside
 
     def _table(self, node: exp.Table) -> Node:
         parts = _table_name(node)
@@ -139,11 +157,11 @@ class FromPlanner:
             columns = made.outputs[: len(source.schema)]
             if alias is not None and alias.columns:
                 return self._derived(self._queries.renamed(made, columns), node)
-            self._scope.add(made.relation, name.span)
+            self._scope.relations.append(made.relation)
             return made
         if alias is not None and alias.columns:
             return self._derived(self._queries.renamed(rows, relation.shown), node)
-        self._scope.add(relation, name.span)
+        self._scope.relations.append(relation)
         return rows
 
     def _elsewhere(self, table: ElsewhereTable, node: exp.Table, name: Name) -> Node:
@@ -154,7 +172,7 @@ class FromPlanner:
         relation = Relation(self._ids.new(), shown, table.schema, path=path)
         read = SparkTable(table=table, relation=relation)
         columns = [name_of(column) for column in alias.columns] if alias is not None else []
-        self._scope.add(rename_columns(relation, columns) if columns else relation, name.span)
+        self._scope.relations.append(rename_columns(relation, columns) if columns else relation)
         return read
 
     def _derived(self, plan: Node, node: exp.Expr, name: Name | None = None) -> Node:
@@ -165,7 +183,7 @@ class FromPlanner:
         columns = [name_of(column) for column in alias.columns] if alias is not None else []
         if columns:
             relation = rename_columns(relation, columns)
-        self._scope.add(relation, name.span if name is not None else span_of(node))
+        self._scope.relations.append(relation)
         return plan
 
     def _lateral(self, node: exp.Lateral) -> Node:
@@ -227,7 +245,7 @@ class FromPlanner:
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             del self._scope.relations[len(left_relations) :]
         if condition is None and kind is not JoinKind.CROSS:
-            raise fail(Code.SYNTAX_ERROR, f"a {kind.value} join needs ON or USING", span_of(node))
+            condition = self._binder.bind(exp.true())  # every pair of rows
         join = Join(kind=kind, left=left, right=right, condition=condition, lateral=lateral)
         return self._with_subqueries(
             join, {r.id for r in left_relations}, {r.id for r in right_relations}
@@ -315,8 +333,15 @@ def _table_name(node: exp.Table) -> list[Name]:
     return [name_of(part) for part in named]
 
 
-def _without_joins(table: exp.Table) -> exp.Table:
-    return exp.Table(**{key: value for key, value in table.args.items() if key != "joins"})
+def _is_relation(node: exp.Expr) -> bool:
+    """Whether brackets are around something of FROM, and not around a query."""
+    if isinstance(node, exp.Subquery):
+        return any(node.args.get(key) for key in ("alias", "joins", "pivots"))
+    return isinstance(node, exp.Table)
+
+
+def _without(node: exp.Expr, left_out: str) -> exp.Expr:
+    return type(node)(**{key: value for key, value in node.args.items() if key != left_out})
 
 
 def _ids(expr: Expr) -> frozenset[ColumnId]:

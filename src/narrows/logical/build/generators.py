@@ -74,7 +74,7 @@ def table_function(binder: Binder, node: exp.Table) -> Node:
         )
     name, names = _alias(node)
     relation = _relation(call, call.function.table(call.args), binder.ids.new(), name, names)
-    binder.scope.add(relation, span_of(node))
+    binder.scope.relations.append(relation)
     return TableFunction(call=call, relation=relation)
 
 
@@ -133,7 +133,7 @@ def _no_generator(clause: str, node: exp.Expr) -> NarrowsError:
 def _generate(binder: Binder, plan: Node, generator: Call, node: exp.Expr, outer: bool) -> Node:
     name, names = _alias(node)
     relation = generated_relation(generator, binder.ids.new(), name, names)
-    binder.scope.add(relation, span_of(node))
+    binder.scope.relations.append(relation)
     return Generate(child=plan, generator=generator, relation=relation, outer=outer)
 
 

@@ -239,7 +239,8 @@ class Compiler:
             case Keep(child=child, columns=columns):
                 return relational.keep(self.frame(child), columns)
             case Analytic(child=child, calls=calls, relation=relation):
-                return relational.analytic(self.frame(child), calls, relation)
+                frame = self.frame(child)
+                return relational.analytic(frame, self.sql(frame), calls, relation)
             case Subquery(child=child):
                 return with_subquery(self, node, self.frame(child))
             case Union(inputs=inputs):

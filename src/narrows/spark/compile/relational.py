@@ -154,9 +154,9 @@ def grouping_sets(node: Aggregation, frame: Frame, sets: Sequence[Sequence[int]]
     return Frame(frame.rows.then(query), {}, made)
 
 
-def analytic(frame: Frame, calls: Sequence[Call], relation: Relation) -> Frame:
+def analytic(frame: Frame, sql: SparkSql, calls: Sequence[Call], relation: Relation) -> Frame:
     named = [NamedExpr("", call) for call in calls]
-    query = select(["*", *select_list(frame.sql, named, relation.id)], frame.text)
+    query = select(["*", *select_list(sql, named, relation.id)], frame.text)
     columns = {**frame.columns, **relation_columns(named, relation.id)}
     return Frame(frame.rows.then(query), frame.sources, columns)
 

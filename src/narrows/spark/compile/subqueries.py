@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from narrows.errors import Code, fail
-from narrows.logical.nodes import Aggregation, Distinct, Filter, Join, Limit, Node, Project, Sort
-from narrows.logical.relational_nodes import Keep, Subquery, Union
+from narrows.logical.nodes import Node, Project, StatefulFunction, Window
+from narrows.logical.relational_nodes import Subquery
 from narrows.logical.walk import outer_columns, topological
 from narrows.spark.sql.frame import Frame
 from narrows.spark.sql.rows import select
@@ -22,8 +22,8 @@ from narrows.sql.binder.context import SubqueryKind
 if TYPE_CHECKING:
     from narrows.spark.compile.plan import Compiler
 
-_CORRELATED = (Aggregation, Distinct, Filter, Join, Keep, Limit, Project, Sort, Subquery, Union)
-"""What may look at the rows around a subquery, or stand above something that does."""
+_FRAMES = (StatefulFunction, Window)
+"""What is a data frame, which text reaches by a name: it sees nothing of the rows around it."""
 
 
 def with_subquery(compiler: Compiler, node: Subquery, frame: Frame) -> Frame:
@@ -52,10 +52,7 @@ def _answer(compiler: Compiler, node: Subquery, frame: Frame) -> str:
 
 def _refuse_uncorrelatable(subplan: Node) -> None:
     for node in topological(subplan):
-        grouping_sets = isinstance(node, Aggregation) and node.sets is not None
-        if isinstance(node, _CORRELATED) and not grouping_sets:
-            continue
-        if any(True for _ in outer_columns(node)):
+        if isinstance(node, _FRAMES) and any(True for _ in outer_columns(node)):
             raise fail(
                 Code.NOT_SUPPORTED,
                 f"{node.operator.removeprefix('Physical')} in a correlated subquery cannot be run",

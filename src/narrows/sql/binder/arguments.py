@@ -144,7 +144,7 @@ def _is_table_star(binder: Binder, node: exp.Expr) -> bool:
     """`t.*`, of a relation."""
     if not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
         return False
-    return binder.scope.find_relation(node.parts[0].name) is not None
+    return bool(binder.scope.find_relations(node.parts[0].name))
 
 
 def _field_name(node: Argument, place: int) -> str:

@@ -56,9 +56,9 @@ def starred_sources(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterator[tu
     qualifier = _qualifier(node)
     if not qualifier:
         yield from (("*", relation) for relation in scope.relations if relation.is_source)
-    relation = scope.find_relation(qualifier[0].text) if len(qualifier) == 1 else None
-    if relation is not None and relation.is_source:
-        yield f"{relation.name}.*", relation
+    for relation in scope.find_relations(*(name.text for name in qualifier)):
+        if relation.is_source:
+            yield f"{relation.name}.*", relation
 
 
 def _qualifier(node: exp.Expr) -> list[Name]:
@@ -93,9 +93,9 @@ def _columns(qualifier: Sequence[Name], binder: Binder) -> list[Starred]:
             if not _is_merged(column, scope)
         ]
         return [*merged, *rest]
-    relation = _relation_in_sight(scope, qualifier[0].text) if len(qualifier) == 1 else None
-    if relation is not None:
-        return [Starred(column.name, column) for column in relation.shown]
+    relations = _relations_in_sight(scope, qualifier)
+    if relations:
+        return [Starred(column.name, column) for each in relations for column in each.shown]
     base, fields = scope.resolve(qualifier)
     for name in fields:
         base = binder.field(base, name)
@@ -111,15 +111,15 @@ def _columns(qualifier: Sequence[Name], binder: Binder) -> list[Starred]:
     ]
 
 
-def _relation_in_sight(scope: Scope, name: str) -> Relation | None:
-    """A relation here, or around a subquery: `t, LATERAL (SELECT t.*)`."""
+def _relations_in_sight(scope: Scope, qualifier: Sequence[Name]) -> list[Relation]:
+    """The relations of a name here, or around a subquery: `t, LATERAL (SELECT t.*)`."""
     around: Scope | None = scope
     while around is not None:
-        found = around.find_relation(name)
-        if found is not None:
+        found = around.find_relations(*(name.text for name in qualifier))
+        if found:
             return found
         around = around.outer
-    return None
+    return []
 
 
 def _is_merged(column: Column, scope: Scope) -> bool:
