@@ -61,6 +61,19 @@ def test_a_global_view(session: Session) -> None:
     ]
 
 
+def test_metadata_of_the_files_of_a_table(
+    small_data: SparkSession, session: Session, tmp_path: Path
+) -> None:
+    made = f"CREATE TABLE of_files USING parquet LOCATION '{tmp_path}/rows' AS SELECT 7 AS a"
+    small_data.sql(made)
+    try:
+        sql = "SELECT a, _metadata.file_size > 0, o._metadata.file_name LIKE '%parquet'"
+        assert _rows(session, f"{sql} FROM of_files o") == [(7, True, True)]
+        assert session.query("SELECT * FROM of_files").columns == ["a"]
+    finally:
+        small_data.sql("DROP TABLE of_files")
+
+
 def test_in_a_subquery_and_a_lateral_join(session: Session) -> None:
     sql = "SELECT id FROM t WHERE id IN (SELECT w / 10 FROM things WHERE st.p > 1)"
     assert _rows(session, sql) == [(2,), (3,)]

@@ -25,8 +25,11 @@ class Spark:
         names = [part.text.casefold() for part in parts]
         if names not in (["orders"], ["shop", "orders"], list(path)):
             return None
-        schema = read_schema("id BIGINT, who STRING, at STRUCT<x: INT, y: INT>, n ARRAY<INT>")
-        return ElsewhereTable("orders", schema, "`shop`.`orders`", path)
+        schema = read_schema(
+            "id BIGINT, who STRING, at STRUCT<x: INT, y: INT>, n ARRAY<INT>,"
+            " _metadata STRUCT<file_name: STRING>"
+        )
+        return ElsewhereTable("orders", schema, "`shop`.`orders`", path, hidden=1)
 
     def function(self, name: str) -> Function | None:
         return Function(name, known=False) if name == "clean" else None
@@ -63,6 +66,12 @@ def test_reads_the_columns_that_are_used(catalog: narrows.Catalog, sql: str) -> 
     assert "SparkTable_0" in text
     assert "table=orders" in text
     assert "reads=2 of 4 columns" in text
+
+
+def test_metadata_is_read_where_it_is_named(catalog: narrows.Catalog) -> None:
+    text = _logical(catalog, "SELECT o._metadata.file_name FROM orders o WHERE id > 1")
+    assert "schema=[id, _metadata], reads=2 of 4" in text
+    assert "_metadata" not in _logical(catalog, "SELECT * FROM orders NATURAL JOIN orders AS o")
 
 
 def test_with_a_table_of_ours(catalog: narrows.Catalog) -> None:

@@ -23,6 +23,8 @@ class ElsewhereTable:
     """How SQL text names it."""
     path: tuple[str, ...] = ()
     """Its whole name, by parts: `spark_catalog.shop.orders`."""
+    hidden: int = 0
+    """How many columns, the last ones, are known by name only: Spark's `_metadata`."""
 
 
 class Elsewhere(Protocol):

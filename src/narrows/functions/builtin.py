@@ -342,6 +342,7 @@ _NARROWS: tuple[Function, ...] = (
     ),
     Function("timestampadd", Kind.SCALAR, 3, 3, unit_first=True),
     Function("timestampdiff", Kind.SCALAR, 3, 3, unit_first=True),
+    Function("timediff", Kind.SCALAR, 3, 3, unit_first=True),
     Function("window_start", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
     Function("window_end", Kind.WINDOW_BOUND, 0, 0, result=results.fixed(TIMESTAMP)),
 )

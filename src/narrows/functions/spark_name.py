@@ -26,6 +26,7 @@ from narrows.expressions.nodes import (
 from narrows.schema import DOUBLE, FLOAT, INTEGRAL, Decimal
 
 _VARIABLE = "namedlambdavariable()"
+_COLLATE = " COLLATE "
 _MOMENT = "yyyy-MM-dd HH:mm:ss"
 
 _LEFT_OUT: dict[str, tuple[int, Sequence[str]]] = {
@@ -46,11 +47,25 @@ _LEFT_OUT: dict[str, tuple[int, Sequence[str]]] = {
 }
 """Arguments that Spark adds to calls of so many."""
 
-_OTHER_NAMES = {
-    **{name: name.upper() for name in ("ceil", "floor", "power", "sqrt", "rank")},
-    "dateadd": "timestampadd",
+_IN_CAPITALS = frozenset(
+    (
+        *("acos", "acosh", "asin", "asinh", "atan", "atanh", "atan2", "cbrt", "cos", "cosh", "cot"),
+        *("csc", "degrees", "exp", "expm1", "hypot", "log10", "log1p", "log2", "power", "radians"),
+        *("rint", "sec", "signum", "sin", "sinh", "sqrt", "tan", "tanh"),
+        *("rank", "dense_rank", "percent_rank"),
+    )
+)
+_OF_UNITS = {
+    **dict.fromkeys(("dateadd", "date_add", "timestampadd"), "timestampadd"),
+    **dict.fromkeys(("datediff", "date_diff", "timediff", "timestampdiff"), "timestampdiff"),
 }
-_SHOWN_FIRST = frozenset(("first", "last", "first_value", "last_value", "any_value", "from_json"))
+"""What functions are called that are given a unit first: `timediff(HOUR, a, b)`."""
+_SHOWN_FIRST = frozenset(
+    (
+        *("first", "last", "first_value", "last_value", "any_value"),
+        *("from_json", "from_csv", "from_xml", "to_xml"),
+    )
+)
 """Functions of which only the first argument is shown."""
 
 _NUMBERING = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"))
@@ -78,9 +93,12 @@ def spark_name(expr: Expr) -> str:
                 f"lambdafunction({', '.join([spark_name(body), *[_VARIABLE] * len(parameters)])})"
             )
         case SyntaxForm(pieces=pieces, operands=operands):
+            inner = [*map(spark_name, operands), ""]
+            if pieces[-1].startswith(_COLLATE):
+                return f"collate({inner[0]}, {pieces[-1].removeprefix(_COLLATE)})"
             # SUBSTRING, TRIM and EXTRACT have a syntax of their own, which Spark forgets.
             first = pieces[0] if pieces[0].endswith(" ") else pieces[0].lower()
-            inner = [*map(spark_name, operands), ""]
+            first = first.replace("EXTRACT(", "extract(", 1)
             parts = zip((first, *pieces[1:]), inner, strict=True)
             return "".join(piece + text for piece, text in parts)
         case Call():
@@ -96,8 +114,6 @@ def column_name(expr: Expr) -> str:
     match expr:
         case Cast(operand=Column(name=name)):
             return name
-        case Call(args=(Column(name=name),)) if expr.function.name in _CASTS:
-            return name
         case _:
             return spark_name(expr)
 
@@ -108,7 +124,7 @@ _CASTS = frozenset(
         *("date", "timestamp", "binary", "string"),
     )
 )
-"""Functions that are casts by another name."""
+"""Functions that are casts by another name, of which Spark shows what is cast and nothing else."""
 
 
 def _constant(constant: Literal) -> str:
@@ -116,9 +132,11 @@ def _constant(constant: Literal) -> str:
         return constant.value
     if constant.dtype == DOUBLE:
         return repr(float(constant.text.rstrip("dD")))
+    if constant.dtype in INTEGRAL and constant.value is not None:
+        return str(constant.value)
     if constant.dtype in (*INTEGRAL, FLOAT) or isinstance(constant.dtype, Decimal):
         return constant.text.rstrip("LSYBDFlsybdf")
-    return constant.text
+    return constant.text.replace("TIMESTAMP_LTZ '", "TIMESTAMP '", 1)
 
 
 def _call(call: Call) -> str:
@@ -127,6 +145,8 @@ def _call(call: Call) -> str:
     written = _WRITTEN.get(name)
     if written is not None:
         return written(args)
+    if name in _CASTS and len(args) == 1:
+        return args[0]
     if call.function.takes_star and not args:
         args = ["1"]
     if name == "log" and len(args) == 1:
@@ -138,14 +158,26 @@ def _call(call: Call) -> str:
         args += added
     elif name in ("lag", "lead") and len(args) == 2:
         args.append("NULL")
-    name = "LOG" if name == "log" else _OTHER_NAMES.get(name, name)
+    name = _shown_name(call)
     text = f"{name}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})"
     if call.order_by:
-        keys = ", ".join(_sort_key(key, plain=True) for key in call.order_by)
+        plain = call.function.name not in _LISTS
+        keys = ", ".join(_sort_key(key, plain=plain) for key in call.order_by)
         text += f" WITHIN GROUP (ORDER BY {keys})"
     if call.filter is not None:
         text += f" FILTER (WHERE {spark_name(call.filter)})"
     return text + _over(call, args) if call.function.kind is Kind.ANALYTIC else text
+
+
+_LISTS = frozenset(("listagg", "string_agg"))
+
+
+def _shown_name(call: Call) -> str:
+    name = call.function.name
+    if len(call.args) == 3 and name in _OF_UNITS:
+        return _OF_UNITS[name]
+    rounds = name in ("ceil", "floor") and len(call.args) == 1
+    return name.upper() if rounds or name == "log" or name in _IN_CAPITALS else name
 
 
 # --- OVER -----------------------------------------------------------------------------------------

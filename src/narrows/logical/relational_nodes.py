@@ -60,7 +60,7 @@ class SparkTable(Node):
 
     def info(self) -> Info:
         names = self.relation.schema.names
-        read = f"{len(names)} of {len(self.table.schema)} columns"
+        read = f"{len(names)} of {len(self.table.schema) - self.table.hidden} columns"
         return {"table": self.table.name, "schema": Listing(names, ", "), "reads": read}
 
 
@@ -252,6 +252,8 @@ class Recursion(Node):
     first: Node
     step: Node
     relation: Relation
+    most_steps: int | None = None
+    """After so many it fails; if not given, Spark's setting counts."""
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -265,7 +267,8 @@ class Recursion(Node):
         return self.relation.columns
 
     def info(self) -> Info:
-        return {"columns": Listing(self.relation.schema.names, ", ")}
+        most = {"max_level": str(self.most_steps)} if self.most_steps is not None else {}
+        return {"columns": Listing(self.relation.schema.names, ", "), **most}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

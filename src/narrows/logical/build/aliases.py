@@ -20,19 +20,20 @@ _NOT_OF_ROWS = frozenset({Kind.AGGREGATE, Kind.ANALYTIC, Kind.GENERATOR, Kind.WI
 
 
 def aliases_in_where(
-    items: Sequence[NamedExpr], generated: Generated | None
+    items: Sequence[NamedExpr], generated: Sequence[Generated]
 ) -> Callable[[Name], Expr | None]:
     named: dict[str, Expr] = {}
     for name, expr in items:
         if not isinstance(name, Unaliased):
             named.setdefault(name.casefold(), expr)
-    made = None if generated is None else generated.relation.id
+    made = {each.relation.id: each.call for each in generated}
 
     def find(name: Name) -> Expr | None:
         found = named.get(name.text.casefold())
         if found is not None:
-            if generated and any(column.id.relation == made for column in columns_of(found)):
-                raise _too_early(name, generated.call)
+            for column in columns_of(found):
+                if column.id.relation in made:
+                    raise _too_early(name, made[column.id.relation])
             _check(name, found)
         return found
 

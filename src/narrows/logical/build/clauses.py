@@ -37,7 +37,8 @@ class Generated:
 class Clauses:
     items: list[NamedExpr]
     subqueries: WaitingSubqueries
-    generated: Generated | None = None
+    generated: list[Generated] = field(default_factory=list)
+    """One after the other: each may look at what those before it make."""
     where: Expr | None = None
     grouping: Grouping | None = None
     having: Expr | None = None
@@ -58,8 +59,7 @@ class Clauses:
     def after_grouping(self, items: bool = True) -> Iterator[Expr]:
         """Those that are evaluated on groups, when there are groups."""
         found = [item.expr for item in self.items] if items else []
-        if self.generated is not None:
-            found.append(self.generated.call)
+        found.extend(made.call for made in self.generated)
         if self.having is not None:
             found.append(self.having)
         if self.qualify is not None:
@@ -93,8 +93,8 @@ class Clauses:
 
     def rewrite_after_grouping(self, change: Callable[[Expr], Expr | None]) -> None:
         self.items = [item._replace(expr=rewrite(item.expr, change)) for item in self.items]
-        if self.generated is not None:
-            self.generated.call = as_call(rewrite(self.generated.call, change))
+        for made in self.generated:
+            made.call = as_call(rewrite(made.call, change))
         if self.having is not None:
             self.having = rewrite(self.having, change)
         if self.qualify is not None:

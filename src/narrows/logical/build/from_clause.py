@@ -89,6 +89,13 @@ class FromPlanner:
 
     def _item(self, node: exp.Expr) -> Node:
         """A source, a common table expression, a query in brackets, or joins in brackets."""
+        if node.args.get("sample"):
+            raise fail(
+                Code.NOT_SUPPORTED,
+                "TABLESAMPLE takes rows by chance, others each time it runs",
+                span_of(node),
+                "write `WHERE rand() < 0.1` for a part of the rows, or `LIMIT 5` for a few",
+            )
         if node.args.get("pivots"):
             return self._pivoted(node)
         if node.args.get("joins"):
@@ -169,10 +176,13 @@ class FromPlanner:
         alias = node.args.get("alias")
         shown = alias.name if alias is not None and alias.name else name.text
         path = () if alias is not None and alias.name else table.path
-        relation = Relation(self._ids.new(), shown, table.schema, path=path)
+        relation = Relation(
+            self._ids.new(), shown, table.schema, path=path, hidden=table.hidden
+        )
         read = SparkTable(table=table, relation=relation)
-        columns = [name_of(column) for column in alias.columns] if alias is not None else []
-        self._scope.relations.append(rename_columns(relation, columns) if columns else relation)
+        if alias is not None and alias.columns:
+            return self._derived(self._queries.renamed(read, relation.shown), node)
+        self._scope.relations.append(relation)
         return read
 
     def _derived(self, plan: Node, node: exp.Expr, name: Name | None = None) -> Node:
@@ -317,13 +327,6 @@ def _words(node: exp.Expr) -> set[str]:
 
 def _table_name(node: exp.Table) -> list[Name]:
     """The parts of a table's name: `orders`, or `shop.orders`."""
-    if node.args.get("sample"):
-        raise fail(
-            Code.NOT_SUPPORTED,
-            "TABLESAMPLE takes rows by chance, others each time it runs",
-            span_of(node),
-            "write `WHERE rand() < 0.1` for a part of the rows, or `LIMIT 5` for a few",
-        )
     for key, value in node.args.items():
         if value and key not in ("this", "alias", "db", "catalog"):
             raise refused(f"{key.strip('_').upper()} after a source name", node)

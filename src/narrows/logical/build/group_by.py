@@ -37,6 +37,12 @@ class GroupBy:
                     named[function.key_name] = self._binder.bind_in("GROUP BY", element)
         return named
 
+    def set_number(self, name: Name) -> Expr | None:
+        """`grouping__id`, which is Hive's way to write `grouping_id()`."""
+        if self._node is None or name.text.casefold() != "grouping__id":
+            return None
+        return self._binder.bind(exp.Anonymous(this="grouping_id", expressions=[]))
+
     def _elements(self) -> Iterator[exp.Expr]:
         """The keys, also those of ROLLUP, CUBE and GROUPING SETS."""
         pending = list(self._node.expressions) if self._node is not None else []
@@ -49,7 +55,9 @@ class GroupBy:
             else:
                 yield element
 
-    def bind(self, items: Sequence[NamedExpr], generated: Generated | None) -> Grouping | None:
+    def bind(
+        self, items: Sequence[NamedExpr], generated: Sequence[Generated]
+    ) -> Grouping | None:
         node = self._node
         if node is None:
             return None
@@ -66,16 +74,16 @@ class GroupBy:
         grouping.sets = combine(elements, node, lambda key: self._key(key, items, grouping))
         return grouping
 
-    def _all(self, items: Sequence[NamedExpr], generated: Generated | None) -> list[Expr]:
+    def _all(self, items: Sequence[NamedExpr], generated: Sequence[Generated]) -> list[Expr]:
         """`GROUP BY ALL`: every item of the select list that folds nothing."""
         if self._binder.scope.knows([Name("all", None)]):
             return [self._binder.bind_in("GROUP BY", exp.column("all"))]
-        made = generated.relation.id if generated is not None else None
+        made = {each.relation.id for each in generated}
         return [
             expr
             for _, expr in items
             if not _looks_at_groups(expr)
-            and not any(column.id.relation == made for column in columns_of(expr))
+            and not any(column.id.relation in made for column in columns_of(expr))
         ]
 
     def _key(self, node: exp.Expr, items: Sequence[NamedExpr], grouping: Grouping) -> list[Expr]:

@@ -57,21 +57,23 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     else:
         _refuse_bounds(clauses)
     if not aggregates and clauses.grouping is None:
-        if clauses.having is not None:
+        if clauses.having is None:
+            return plan
+        # Without GROUP BY all rows are one group, of which it knows nothing but aggregates.
+        if any(column.id.relation in _made_by(plan) for column in columns_of(clauses.having)):
             raise fail(
                 Code.NOT_GROUPED,
                 "HAVING needs GROUP BY or an aggregate",
                 clauses.having.span,
                 "a condition on rows belongs into WHERE",
             )
-        return plan
     return _aggregation(plan, clauses, keys, aggregates, ids)
 
 
 def _refuse_generated_keys(keys: list[Expr], clauses: Clauses) -> None:
-    generated = clauses.generated.relation.id if clauses.generated is not None else None
+    generated = {made.relation.id for made in clauses.generated}
     for key in keys:
-        if any(column.id.relation == generated for column in columns_of(key)):
+        if any(column.id.relation in generated for column in columns_of(key)):
             raise fail(
                 Code.NOT_SUPPORTED,
                 "a generator of the select list works on groups, so it cannot be a group key",
@@ -93,15 +95,20 @@ def _aggregation(
             tuple(sorted({places[canonical(key)] for key in chosen}))
             for chosen in clauses.grouping.sets
         )
-    made = {part.id for node in topological(plan) if (part := getattr(node, "relation", None))}
+    made = _made_by(plan)
     made_of = zip((*keys, *aggregates), relation.columns, strict=True)
     same = clauses.subqueries.first
     computed: dict[Expr, Column] = {canonical(same(expr)): column for expr, column in made_of}
     clauses.rewrite_after_grouping(lambda expr: computed.get(canonical(same(expr))))
-    generated = [clauses.generated.relation.id] if clauses.generated is not None else []
+    generated = [made.relation.id for made in clauses.generated]
     # Columns of the query around a subquery are constants here.
     _refuse_ungrouped(clauses, made - {relation.id, *generated})
     return Aggregation(child=plan, keys=named_keys, calls=named_calls, relation=relation, sets=sets)
+
+
+def _made_by(plan: Node) -> set[int]:
+    """The relations that a plan makes itself."""
+    return {part.id for node in topological(plan) if (part := getattr(node, "relation", None))}
 
 
 def _refuse_ungrouped(clauses: Clauses, ungrouped: set[int]) -> None:

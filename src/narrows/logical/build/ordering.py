@@ -32,14 +32,15 @@ def select_item(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr
 
 
 def bind_order(
-    node: exp.Order | None,
+    node: exp.Expr | None,
     items: Sequence[NamedExpr],
     binder: Binder,
     allowed: Sequence[Kind] = (),
 ) -> list[SortKey]:
     """The keys of ORDER BY; `ORDER BY ALL` sorts by every item of the select list."""
     keys: list[SortKey] = []
-    for ordered in node.expressions if node is not None else ():
+    for key in node.expressions if node is not None else ():
+        ordered = key if isinstance(key, exp.Ordered) else exp.Ordered(this=key, nulls_first=True)
         if is_word_all(ordered.this, binder):
             keys.extend(sort_key(ordered, item.expr) for item in items)
             continue

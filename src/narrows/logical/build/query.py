@@ -236,7 +236,8 @@ class QueryPlanner:
         rows: list[tuple[Expr, ...]] = []
         for row in tree.expressions:
             nodes = row.expressions if isinstance(row, exp.Tuple) else [row]
-            rows.append(tuple(binder.bind_in("VALUES", node) for node in nodes))
+            # A name that is given here is one that nobody sees: `VALUES (1 AS a)`.
+            rows.append(tuple(binder.bind_in("VALUES", node.unalias()) for node in nodes))
         problems.raise_if_any()
         if len({len(row) for row in rows}) != 1:
             raise fail(

@@ -17,6 +17,7 @@ from narrows.logical.nodes import Node
 from narrows.logical.relational_nodes import Recursion, RecursiveRows
 from narrows.logical.results import rename_columns, result_relation
 from narrows.sql.binder.context import span_of
+from narrows.sql.parser.expression import MOST_STEPS
 from narrows.sql.scope import Name, Relation
 
 if TYPE_CHECKING:
@@ -54,4 +55,5 @@ def plan_recursion(
             f"the sides of UNION have {len(made.schema)} and {len(step.outputs)} columns",
             span_of(query.expression),
         )
-    return Recursion(first=first, step=step, relation=made)
+    most = table.args["alias"].meta.get(MOST_STEPS)
+    return Recursion(first=first, step=step, relation=made, most_steps=most)

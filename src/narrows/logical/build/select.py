@@ -49,12 +49,10 @@ _HANDLED = frozenset(
     (
         *("expressions", "from_", "joins", "laterals", "where", "group", "having"),
         *("order", "limit", "offset", "distinct", "with_", "qualify", "windows", "hint"),
+        *("sort", "cluster", "distribute"),
     )
 )
 _CLAUSES = {
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
     "into": "SELECT INTO",
@@ -62,6 +60,9 @@ _CLAUSES = {
 }
 
 
+_PLACES = Notice(
+    "placement", "DISTRIBUTE BY and CLUSTER BY choose no tasks: Spark places rows by itself"
+)
 _HINTS = Notice("hint", "hints (`/*+ ... */`) are left out: Spark chooses how to join by itself")
 
 
@@ -87,6 +88,8 @@ class SelectBuilder:
                 raise refused(_CLAUSES.get(key, key.strip("_").upper()), tree)
         if tree.args.get("hint"):
             self._queries.notices.append(_HINTS)
+        if tree.args.get("distribute") or tree.args.get("cluster"):
+            self._queries.notices.append(_PLACES)
         plan = self._from.plan(tree)
         self._problems.raise_if_any()
         clauses = self._bind_clauses(tree)
@@ -100,11 +103,9 @@ class SelectBuilder:
         plan = self._subqueries.place(plan, clauses.inside_groups())
         plan = plan_grouping(plan, clauses, self._ids)
         self._queries.notices.extend(unpartitioned(plan))
-        if clauses.generated is not None:
-            # Below HAVING, which may look at what the generator makes.
-            call, relation = clauses.generated.call, clauses.generated.relation
-            plan = self._subqueries.place(plan, [call])
-            plan = Generate(child=plan, generator=call, relation=relation)
+        for made in clauses.generated:  # below HAVING, which may look at what generators make
+            plan = self._subqueries.place(plan, [made.call])
+            plan = Generate(child=plan, generator=made.call, relation=made.relation)
         if clauses.having is not None:
             plan = self._subqueries.place(plan, [clauses.having])
             plan = Filter(child=plan, predicate=clauses.having)
@@ -122,6 +123,7 @@ class SelectBuilder:
             window.name.casefold(): window for window in tree.args.get("windows") or ()
         }
         group = GroupBy(tree.args.get("group"), self._binder)
+        self._scope.in_the_end = group.set_number
         self._scope.aliases = group.named_keys()
         selected = bind_select_list(tree, self._binder)
         self._scope.aliases = {}
@@ -135,7 +137,7 @@ class SelectBuilder:
             self._scope.in_the_end = aliases_in_where(items, selected.generated)
             with self._problems.collect():
                 clauses.where = self._binder.condition("WHERE", where.this, Kind.STATEFUL)
-            self._scope.in_the_end = lambda name: None
+            self._scope.in_the_end = group.set_number
         with self._problems.collect():
             clauses.grouping = group.bind(items, selected.generated)
         with self._scope.with_aliases(items, named), self._problems.collect():
@@ -146,7 +148,7 @@ class SelectBuilder:
             if qualify is not None:
                 clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
         with self._scope.with_aliases(items, named, first=True), self._problems.collect():
-            clauses.order = bind_order(tree.args.get("order"), items, self._binder, _ON_RESULT)
+            clauses.order = bind_order(_order_of(tree), items, self._binder, _ON_RESULT)
         self._problems.raise_if_any()
         return clauses
 
@@ -187,6 +189,11 @@ class SelectBuilder:
 
 _ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)
 _ON_RESULT = (*_ON_GROUPS, Kind.ANALYTIC)
+
+
+def _order_of(tree: exp.Select) -> exp.Expr | None:
+    """ORDER BY; SORT BY and CLUSTER BY, which sort what a task has, are done by sorting all."""
+    return tree.args.get("order") or tree.args.get("sort") or tree.args.get("cluster")
 
 
 def _as_condition(expr: Expr) -> Expr:

@@ -33,10 +33,10 @@ _ALLOWED = (
 
 @dataclass
 class SelectList:
-    """The bound items, the generator among them if there is one, and remarks."""
+    """The bound items, the generators among them, and remarks."""
 
     items: list[NamedExpr] = field(default_factory=list)
-    generated: Generated | None = None
+    generated: list[Generated] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
 
 
@@ -46,7 +46,9 @@ def bind_select_list(tree: exp.Select, binder: Binder) -> SelectList:
         star = star_of(node)
         with binder.problems.collect():
             if star is not None:
-                selected.items.extend(NamedExpr(*part) for part in spell_out(node, star, binder))
+                with binder.within("SELECT", frozenset(_ALLOWED)):
+                    listed = spell_out(node, star, binder)
+                selected.items.extend(NamedExpr(*part) for part in listed)
                 whole = starred_sources(node, star, binder.scope)
                 selected.notices.extend(_star_notice(*read) for read in whole)
             else:
@@ -86,8 +88,6 @@ def _name_of_item(node: exp.Expr, expr: Expr) -> str:
             name = "exists()"
         case exp.In(this=value) as tested if tested.args.get("query"):
             name = f"({value.name} IN (listquery()))"
-        case exp.Cast() as cast if isinstance(expr, Literal):
-            name = f"CAST({cast.this.name} AS {expr.dtype.sql()})"
         case exp.Anonymous() as call if call.name.lower() == "struct" and isinstance(expr, Call):
             name = f"struct({', '.join(_struct_fields(call, expr))})"
         case exp.Tuple() as row if isinstance(expr, Call):
@@ -122,13 +122,6 @@ def _struct_fields(node: exp.Expr, call: Call) -> Iterator[str]:
 
 def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: SelectList) -> None:
     """`explode(items) AS x`, `posexplode(items) AS (pos, x)`: the item is the columns it makes."""
-    if selected.generated is not None:
-        raise fail(
-            Code.NOT_SUPPORTED,
-            "only one generator may stand in a select list",
-            call.span,
-            "use `LATERAL VIEW` for each of them",
-        )
     match node:
         case exp.Alias():
             names = [name_of(node.args["alias"])]
@@ -137,7 +130,7 @@ def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: Select
         case _:
             names = []
     relation = generated_relation(call, binder.ids.new(), None, names)
-    selected.generated = Generated(call, relation)
+    selected.generated.append(Generated(call, relation))
     selected.items.extend(_columns_of(relation))
     for column in relation.columns if names else ():
         binder.scope.aliases.setdefault(column.name.casefold(), column)  # `explode(n) AS e, e + 1`

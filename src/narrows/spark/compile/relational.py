@@ -84,8 +84,9 @@ def pivot(node: Pivot, frame: Frame) -> Frame:
 def recursion(node: Recursion, first: Frame, step: Frame) -> Frame:
     number = node.relation.id
     names = [quote(column_name(number, place)) for place in range(len(node.relation.schema))]
+    most = "" if node.most_steps is None else f" MAX RECURSION LEVEL {node.most_steps}"
     query = (
-        f"WITH RECURSIVE {_recursive_name(number)}({', '.join(names)}) AS"
+        f"WITH RECURSIVE {_recursive_name(number)}({', '.join(names)}){most} AS"
         f" ({_positional(first, node.first, node.relation)}"
         f" UNION ALL {_positional(step, node.step, node.relation)})"
         f" SELECT * FROM {_recursive_name(number)}"

@@ -22,6 +22,8 @@ from narrows.spark.sql.sql_text import quote
 from narrows.spark.sql.types import our_type
 from narrows.sql.scope import Name
 
+_METADATA = "_metadata"
+
 
 class SessionTables:
     """What the session of a user has beside what is declared."""
@@ -56,7 +58,7 @@ class SessionTables:
                 return None
             frame = self._spark.table(text)
             found = self._spark.catalog.getTable(text)
-            columns = _columns(frame)
+            columns, metadata = _columns(frame), _metadata_of(frame)
         except PySparkException:
             return None
         if frame.isStreaming:
@@ -67,7 +69,13 @@ class SessionTables:
                 "register its data frame: `session.register(name, frame, schema)`",
             )
         path = (*filter(None, (found.catalog,)), *(found.namespace or ()), found.name)
-        return ElsewhereTable(found.name, columns, text, path if len(path) > 1 else ())
+        return ElsewhereTable(
+            found.name,
+            Struct((*columns, *metadata)),
+            text,
+            path if len(path) > 1 else (),
+            hidden=len(metadata),
+        )
 
     def function(self, name: str) -> Function | None:
         try:
@@ -84,6 +92,16 @@ class SessionTables:
 def _columns(frame: DataFrame) -> Struct:
     fields = frame.schema.fields
     return Struct(tuple(Field(part.name, _known(our_type(part.dataType))) for part in fields))
+
+
+def _metadata_of(frame: DataFrame) -> Struct:
+    """What Spark knows of the files that rows stand in, unless it is no table of files."""
+    if any(name.casefold() == _METADATA for name in frame.columns):
+        return Struct(())
+    try:
+        return _columns(frame.select(_METADATA))
+    except PySparkException:
+        return Struct(())
 
 
 def _known(dtype: DataType) -> DataType:

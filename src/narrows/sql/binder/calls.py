@@ -168,7 +168,7 @@ def _apply_clauses(binder: Binder, call: Call, clauses: _Clauses, span: Span | N
             raise _no_clause(function, "FILTER", span)
         call = replace(call, filter=_bind_row(binder, clauses.filter))
     if clauses.within_group is not None:
-        if function.kind is not Kind.AGGREGATE:
+        if function.kind not in FOLDING:
             raise _no_clause(function, "WITHIN GROUP", span)
         with binder.within("WITHIN GROUP", binder.allowed & {Kind.STATEFUL}):
             keys = bind_sort_keys(binder, clauses.within_group.expressions)
@@ -192,8 +192,14 @@ def _with_over(binder: Binder, call: Call, over: exp.Window) -> Call:
         order = over.args.get("order")
         sorted_by = bind_sort_keys(binder, order.expressions) if order is not None else ()
     spec = over.args.get("spec")
-    frame = spec.sql(dialect="spark") if spec is not None else None
+    frame = _frame_text(spec) if spec is not None else None
     return replace(call, partition_by=partition_by, sorted_by=sorted_by, frame=frame)
+
+
+def _frame_text(spec: exp.Expr) -> str:
+    """`ROWS BETWEEN 2 PRECEDING AND CURRENT ROW`, with its words in capitals."""
+    words = {key: part.upper() for key, part in spec.args.items() if isinstance(part, str)}
+    return type(spec)(**{**spec.args, **words}).sql(dialect="spark")
 
 
 def _bind_partition(

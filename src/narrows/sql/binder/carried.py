@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from narrows.errors import Span
 from narrows.expressions.nodes import Expr, SyntaxForm
-from narrows.schema import UNKNOWN
+from narrows.schema import UNKNOWN, quoted
 from narrows.sql.binder.context import span_of
 from narrows.sql.parser.dialect import NarrowsDialect
 
@@ -35,6 +35,14 @@ def carried(binder: Binder, node: exp.Expr) -> Expr:
         dtype=UNKNOWN,
         span=Span.around(operand.span for operand in operands) or span_of(node),
     )
+
+
+def named_argument(binder: Binder, node: exp.Kwarg) -> Expr:
+    """`name => value`. Spark alone knows which argument that is, so all of the value is demanded,
+    however the function looks at what stands at this place."""
+    value = binder.bind(node.expression)
+    pieces = (f"{quoted(node.this.name)} => ", "")
+    return SyntaxForm(pieces=pieces, operands=(value,), dtype=UNKNOWN, span=value.span)
 
 
 def _with_holes(node: exp.Expr, hole_for: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

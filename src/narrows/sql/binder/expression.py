@@ -30,7 +30,7 @@ from narrows.schema import (
 from narrows.sql.binder import forms
 from narrows.sql.binder.access import bind_access, field, part_of_variant
 from narrows.sql.binder.calls import bind_call
-from narrows.sql.binder.carried import carried
+from narrows.sql.binder.carried import carried, named_argument
 from narrows.sql.binder.context import (
     Ids,
     Problems,
@@ -151,6 +151,8 @@ class Binder:
                 return bind_call(self, node)
             case exp.Tuple():
                 return bind_call(self, exp.Anonymous(this="struct", expressions=node.expressions))
+            case exp.Kwarg():
+                return named_argument(self, node)
             case exp.Not():
                 return negation(self, node)
             case exp.Is():

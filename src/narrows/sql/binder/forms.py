@@ -83,6 +83,8 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
         exp.Exists,
         # `(a, b AS x)`: a struct
         exp.Tuple,
+        # `f(name => value)`
+        exp.Kwarg,
     }
 )
 """Forms that the binder handles one by one."""
@@ -155,7 +157,6 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.JSONExtractScalar: "JSON paths (`->>`)",
     exp.JSONBExtract: "JSON paths (`#>`)",
     exp.JSONBExtractScalar: "JSON paths (`#>>`)",
-    exp.Kwarg: "named arguments",
     exp.PropertyEQ: "assignments in expressions",
     exp.Alias: "a name (`AS`) for a part of an expression",
     exp.Star: "`*` at this place",
@@ -200,6 +201,7 @@ READ_ARGUMENTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.Subquery: frozenset({"this", "with_", "order", "limit", "offset"}),
     exp.Exists: _THIS,
     exp.Tuple: frozenset({"expressions"}),
+    exp.Kwarg: _BINARY,
     exp.Escape: _BINARY,
     exp.Case: frozenset({"this", "ifs", "default"}),
     exp.Cast: frozenset({"this", "to"}),

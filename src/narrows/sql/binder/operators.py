@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -9,6 +10,7 @@ from sqlglot import exp
 from narrows.errors import Code, fail
 from narrows.expressions.nodes import Cast, Expr
 from narrows.functions import operator
+from narrows.functions.spark_name import spark_name
 from narrows.sql.binder import forms
 from narrows.sql.binder.carried import carried
 from narrows.sql.binder.context import SubqueryKind, refused, span_of
@@ -142,7 +144,7 @@ def cast(binder: Binder, node: exp.Cast) -> Expr:
     operand = binder.bind(node.this)
     typed = cast_literal(operand, dtype)
     if typed is not None:
-        return typed
+        return replace(typed, written_as=f"CAST({spark_name(operand)} AS {dtype.sql()})")
     return Cast(
         operand=operand,
         to=text,

@@ -10,7 +10,8 @@ from sqlglot import exp
 from narrows.errors import Code, did_you_mean, fail
 from narrows.expressions.nodes import Column, Expr
 from narrows.schema import Struct
-from narrows.sql.binder.context import name_of, refused
+from narrows.sql.binder.context import find_function, name_of, refused
+from narrows.sql.binder.literals import literal
 from narrows.sql.scope import Name, Relation, Scope
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ def star_of(node: exp.Expr) -> exp.Star | None:
 
 
 def spell_out(node: exp.Expr, star: exp.Star, binder: Binder) -> list[Starred]:
-    for key, text in (("replace", "REPLACE"), ("rename", "RENAME"), ("ilike", "ILIKE")):
+    for key, text in (("rename", "RENAME"), ("ilike", "ILIKE")):
         if star.args.get(key):
             raise refused(f"`* {text} (...)`", node)
     found = _columns(_qualifier(node), binder)
+    for given in star.args.get("replace") or ():
+        found = _replaced(found, name_of(given.args["alias"]), binder.bind(given.this))
     for excluded in star.args.get("except_") or ():
-        if not isinstance(excluded, (exp.Column, exp.Identifier)) or "." in excluded.sql():
-            raise refused("EXCEPT with a part of a column", excluded)
-        found = _without(found, name_of(excluded))
+        found = _without(found, [*_qualifier_parts(excluded)], binder)
     return found
 
 
@@ -127,16 +128,54 @@ def _is_merged(column: Column, scope: Scope) -> bool:
     return merged is not None and column.id in merged.columns
 
 
-def _without(named: list[Starred], name: Name) -> list[Starred]:
-    kept = [item for item in named if item.name != name.text]
-    if len(kept) == len(named):
-        folded = name.text.casefold()
-        kept = [item for item in named if item.name.casefold() != folded]
-    if len(kept) == len(named):
+def _replaced(named: list[Starred], name: Name, value: Expr) -> list[Starred]:
+    meant = _meant(named, name, "SET")
+    if len(meant) > 1:
+        message = f"two columns are called `{name.text}`: it is not clear which one is meant"
+        raise fail(Code.AMBIGUOUS_COLUMN, message, name.span)
+    return [Starred(item.name, value) if item is meant[0] else item for item in named]
+
+
+def _without(named: list[Starred], parts: Sequence[Name], binder: Binder) -> list[Starred]:
+    """The columns but one: `a`, `t.a`, or a struct without one of its fields: `s.f`."""
+    relations = binder.scope.find_relations(parts[0].text) if len(parts) > 1 else []
+    for relation in relations:
+        if relation.schema.find(parts[1].text):
+            mine = [item for item in named if _is_of(item.value, relation)]
+            kept = {item.name: item for item in _without(mine, parts[1:], binder)}
+            left = [item for item in named if item not in mine or item.name in kept]
+            return [kept[item.name] if item in mine else item for item in left]
+    name, fields = parts[0], parts[1:]
+    meant = _meant(named, name, "EXCEPT")
+    if not fields:
+        return [item for item in named if item not in meant]
+    smaller = Starred(meant[0].name, _without_field(meant[0].value, fields, binder))
+    return [smaller if item is meant[0] else item for item in named]
+
+
+def _is_of(value: Expr, relation: Relation) -> bool:
+    return isinstance(value, Column) and value.id.relation == relation.id
+
+
+def _meant(named: list[Starred], name: Name, clause: str) -> list[Starred]:
+    """The columns of a name; those that are written like it, if there are any."""
+    folded = [item for item in named if item.name.casefold() == name.text.casefold()]
+    if not folded:
         raise fail(
             Code.UNKNOWN_COLUMN,
-            f"column `{name.text}` of EXCEPT not found",
+            f"column `{name.text}` of {clause} not found",
             name.span,
             did_you_mean(name.text, [item.name for item in named]),
         )
-    return kept
+    return [item for item in folded if item.name == name.text] or folded
+
+
+def _without_field(base: Expr, fields: Sequence[Name], binder: Binder) -> Expr:
+    """A struct of the other fields. Spark makes one where there is none, too, and so do we."""
+    if not isinstance(base.dtype, Struct):
+        message = f"`{fields[0].text}` of EXCEPT is no field: what it would be of is no struct"
+        raise fail(Code.NOT_A_STRUCT, message, fields[0].span)
+    parts = [Starred(f.name, binder.field(base, Name(f.name, base.span))) for f in base.dtype]
+    kept = _without(parts, fields, binder)
+    args = tuple(part for item in kept for part in (literal(item.name), item.value))
+    return binder.call(find_function(binder.functions, "named_struct", None), args, base.span)

@@ -24,10 +24,13 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
 from narrows.sql.parser.constant import ConstantParser
+from narrows.sql.parser.pipes import PipeParser
 
 _SYNTAX_OF_THEIR_OWN = frozenset(
     ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY")
 )
+MOST_STEPS = "most_steps"
+"""Where the name of a recursive table remembers `MAX RECURSION LEVEL`."""
 _QUANTIFIERS = {TokenType.ALL: exp.All, TokenType.ANY: exp.Any, TokenType.SOME: exp.Any}
 
 
@@ -38,7 +41,7 @@ def _match_pattern(operator: type[exp.Binary]) -> Callable[[Any, exp.Expr | None
     return parse
 
 
-class NarrowsParser(ConstantParser):
+class NarrowsParser(PipeParser, ConstantParser):
     """Spark's parser, with calls left as they are."""
 
     STRICT_CAST = True  # CAST is CAST; only TRY_CAST is TRY_CAST
@@ -174,6 +177,17 @@ class NarrowsParser(ConstantParser):
             row: exp.Tuple | None = super()._parse_value(values)
             return row
         return self.expression(exp.Tuple(expressions=[self._operand(self._parse_disjunction)]))
+
+    def _parse_table_alias(self, *args: Any, **options: Any) -> exp.TableAlias | None:
+        """`WITH RECURSIVE r(n) MAX RECURSION LEVEL 200 AS (...)`."""
+        alias: exp.TableAlias | None = super()._parse_table_alias(*args, **options)
+        if alias is not None and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+            number = self._parse_number()
+            if number is None or not number.name.isdecimal():
+                self.raise_error("a whole number belongs after MAX RECURSION LEVEL")
+            else:
+                alias.meta[MOST_STEPS] = int(number.name)
+        return alias
 
     # --- tests ------------------------------------------------------------------------------------
 

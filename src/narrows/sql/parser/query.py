@@ -21,6 +21,16 @@ _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<c
 """Messages that tell a user nothing: what was unexpected, and where, says more."""
 
 
+_UNKNOWN_CLAUSES = (
+    ("USING", "TRANSFORM", "a script that rows are sent through (TRANSFORM ... USING)"),
+    ("APPROX", "JOIN", "a join with the nearest rows (NEAREST ... BY)"),
+    ("EXACT", "JOIN", "a join with the nearest rows (NEAREST ... BY)"),
+    ("NEAREST", "JOIN", "a join with the nearest rows (NEAREST ... BY)"),
+)
+"""Clauses that sqlglot does not read: the word that it stumbles over, one that stands before it,
+and what to call them."""
+
+
 def read_query(tokens: list[Token], source: str) -> Query:
     span, per_batch = Span(tokens[0].start, tokens[-1].end + 1), None
     if len(tokens) > len(_PER_BATCH) and all(map(_is_word, tokens[-2:], _PER_BATCH)):
@@ -74,13 +84,18 @@ def _syntax_error(error: ParseError, tokens: list[Token]) -> NarrowsError:
     line, column = details.get("line"), details.get("col")
     stumbled = [t for t in tokens if t.line == line and t.col == column]
     token = stumbled[0] if stumbled else tokens[-1]
+    for word, before, what in _UNKNOWN_CLAUSES:
+        read = tokens[: tokens.index(token)]
+        if _is_word(token, (word,)) and any(_is_word(each, (before,)) for each in read):
+            span = Span(token.start, token.end + 1)
+            return fail(Code.NOT_SUPPORTED, f"{what} cannot be planned yet", span)
     if any(internal in message for internal in _SQLGLOT_INTERNALS):
         at_end = token is tokens[-1]
         where = "the query ends too early, after" if at_end else "unexpected"
         message = f"{where} `{token.text}`"
     return fail(
         Code.SYNTAX_ERROR,
-        message[:1].lower() + message[1:],
+        message if message[:2].isupper() else message[:1].lower() + message[1:],
         Span(token.start, token.end + 1),
         _syntax_hint(tokens[: tokens.index(token) + 1]),
     )
