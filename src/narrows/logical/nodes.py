@@ -19,6 +19,7 @@ from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand, Fields, of_columns
 from narrows.demand_text import leaves_text, row_parts
 from narrows.errors import InternalError
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
 from narrows.expressions.text import expression_text, sort_key_text
 from narrows.schema import Field, Struct, Unaliased, quoted
@@ -536,6 +537,10 @@ class Tail(Node):
 def as_call(expr: Expr) -> Call:
     assert isinstance(expr, Call), expr
     return expr
+
+
+def is_aggregate(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.kind is Kind.AGGREGATE
 
 
 def window_kind(call: Call) -> type[StreamWindow]:

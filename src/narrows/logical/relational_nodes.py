@@ -205,7 +205,7 @@ class Analytic(UnaryNode):
 class Pivot(UnaryNode):
     """Groups by keys, and folds the rows of each value of `by` into columns of their own.
 
-    Outputs the keys, then for each value a column for each call.
+    Outputs the keys, then for each value a column for each of what is computed of aggregates.
     """
 
     keeps_state = True
@@ -213,13 +213,13 @@ class Pivot(UnaryNode):
 
     keys: tuple[NamedExpr, ...]
     by: tuple[Expr, ...]
-    calls: tuple[Call, ...]
+    folded: tuple[Expr, ...]
     values: tuple[tuple[Expr, ...], ...]
     relation: Relation
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        return (*(key.expr for key in self.keys), *self.by, *self.calls)
+        return (*(key.expr for key in self.keys), *self.by, *self.folded)
 
     def with_expressions(self, expressions: Sequence[Expr]) -> Self:
         keys, by = len(self.keys), len(self.keys) + len(self.by)
@@ -228,7 +228,7 @@ class Pivot(UnaryNode):
             self,
             keys=tuple(NamedExpr(key.name, expr) for key, expr in named),
             by=tuple(expressions[keys:by]),
-            calls=tuple(as_call(expr) for expr in expressions[by:]),
+            folded=tuple(expressions[by:]),
         )
 
     @property
@@ -238,7 +238,7 @@ class Pivot(UnaryNode):
     def info(self) -> Info:
         return {
             "keys": Listing([expression_text(key.expr) for key in self.keys]),
-            "calls": Listing([expression_text(call) for call in self.calls]),
+            "calls": Listing([expression_text(expr) for expr in self.folded]),
             "for": Listing([expression_text(expr) for expr in self.by], ", "),
             "values": Listing([", ".join(map(expression_text, value)) for value in self.values]),
         }

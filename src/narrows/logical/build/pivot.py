@@ -15,13 +15,21 @@ from sqlglot import exp
 
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Cast, Column, Expr, Literal, columns_of
+from narrows.expressions.nodes import Cast, Column, Expr, Literal, columns_of, walk
 from narrows.expressions.text import expression_text
 from narrows.functions import operator
 from narrows.functions.results import common
 from narrows.functions.spark_name import spark_name
 from narrows.logical.conjuncts import with_filter
-from narrows.logical.nodes import Generate, NamedExpr, Node, Project, as_call, relation_of
+from narrows.logical.nodes import (
+    Generate,
+    NamedExpr,
+    Node,
+    Project,
+    as_call,
+    is_aggregate,
+    relation_of,
+)
 from narrows.logical.relational_nodes import Pivot
 from narrows.schema import STRING, UNKNOWN, DataType, Field, Struct
 from narrows.sql.binder.expression import Binder
@@ -65,23 +73,28 @@ def _pivot(plan: Node, columns: Sequence[Starred], node: exp.Pivot, binder: Bind
         child=plan,
         keys=keys,
         by=by,
-        calls=tuple(as_call(call.expr) for call in calls),
+        folded=tuple(call.expr for call in calls),
         values=tuple(value for _, value in values),
         relation=Relation(binder.ids.new(), None, Struct(tuple(fields))),
     )
 
 
 def _aggregate(node: exp.Expr, binder: Binder) -> NamedExpr:
-    call = binder.bind_in("PIVOT", node.unalias(), Kind.AGGREGATE)
-    if not isinstance(call, Call) or call.function.kind is not Kind.AGGREGATE:
+    """An aggregate, or something that is computed of aggregates."""
+    expr = binder.bind_in("PIVOT", node.unalias(), Kind.AGGREGATE)
+    inside = [part for part in walk(expr) if is_aggregate(part)]
+    of_rows = sum(1 for _ in columns_of(expr)) - sum(
+        1 for part in inside for _ in columns_of(part)
+    )
+    if not inside or of_rows:
         binder.problems.raise_if_any()
         raise fail(
             Code.MISPLACED_FUNCTION,
-            "PIVOT takes aggregates, each by itself",
+            "PIVOT takes aggregates, and what is computed of them",
             span_of(node),
             "for example `PIVOT (sum(x) FOR k IN (1, 2))`",
         )
-    return NamedExpr(node.alias or spark_name(call), call)
+    return NamedExpr(node.alias or spark_name(expr), expr)
 
 
 def _value(node: exp.Expr, binder: Binder, width: int) -> tuple[str, tuple[Expr, ...]]:

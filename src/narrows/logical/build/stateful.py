@@ -20,9 +20,9 @@ from narrows.logical.nodes import (
     StatefulFunction,
     as_call,
     default_name,
+    is_aggregate,
     relation_of,
 )
-from narrows.logical.build.subqueries import is_aggregate
 from narrows.sql.binder.context import Ids
 
 

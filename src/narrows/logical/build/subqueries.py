@@ -15,7 +15,7 @@ from sqlglot import exp
 from narrows.errors import Code, Span, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, columns_of, rewrite, walk
-from narrows.logical.nodes import NamedExpr, Node, Project, Sort, as_call, relation_of
+from narrows.logical.nodes import NamedExpr, Node, Project, Sort, as_call, is_aggregate, relation_of
 from narrows.logical.relational_nodes import Analytic, Subquery
 from narrows.logical.walk import outer_columns, topological, transform_up
 from narrows.schema import BOOLEAN, DataType, Field, Struct
@@ -158,10 +158,6 @@ class WaitingSubqueries:
             raise fail(
                 Code.NOT_SUPPORTED, f"subqueries in {where} cannot be planned yet", subquery.span
             )
-
-
-def is_aggregate(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.kind is Kind.AGGREGATE
 
 
 def _check_columns(kind: SubqueryKind, operands: int, subplan: Node, tree: exp.Expr) -> None:

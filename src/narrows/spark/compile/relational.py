@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite
-from narrows.logical.nodes import Aggregation, NamedExpr, Node
+from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite, walk
+from narrows.logical.nodes import Aggregation, NamedExpr, Node, is_aggregate
 from narrows.logical.relational_nodes import (
     Pivot,
     Recursion,
@@ -50,7 +50,8 @@ def pivot(node: Pivot, frame: Frame) -> Frame:
     """Spark groups by every column that PIVOT does not name, so it gets none but those: the keys,
     and what values are looked for and folded in."""
     sql = frame.sql
-    inputs = list(dict.fromkeys(child for call in node.calls for child in call.children))
+    aggregates = [part for expr in node.folded for part in walk(expr) if is_aggregate(part)]
+    inputs = list(dict.fromkeys(child for call in aggregates for child in call.children))
     columns = [
         *(f"{sql.text(key.expr)} AS k{place}" for place, key in enumerate(node.keys)),
         *(f"{sql.text(expr)} AS p{place}" for place, expr in enumerate(node.by)),
@@ -59,9 +60,15 @@ def pivot(node: Pivot, frame: Frame) -> Frame:
     given = Relation(-1, None, Struct(tuple(Field("", expr.dtype) for expr in inputs)))
     folded = SparkSql({}, {c.id: Typed(f"a{c.id.ordinal}", c.dtype) for c in given.columns})
     places: dict[Expr, Expr] = dict(zip(inputs, given.columns, strict=True))
+
+    def of_inputs(expr: Expr) -> Expr | None:
+        if not is_aggregate(expr):
+            return None
+        return expr.with_children(tuple(places[child] for child in expr.children))
+
     calls = ", ".join(
-        f"{folded.text(call.with_children(tuple(places[c] for c in call.children)))} AS m{place}"
-        for place, call in enumerate(node.calls)
+        f"{folded.text(rewrite(expr, of_inputs))} AS m{place}"
+        for place, expr in enumerate(node.folded)
     )
     by = ", ".join(f"p{place}" for place in range(len(node.by)))
     values = ", ".join(
@@ -70,7 +77,7 @@ def pivot(node: Pivot, frame: Frame) -> Frame:
     )
     made = [f"k{place}" for place in range(len(node.keys))]
     for place in range(len(node.values)):
-        several = [f"v{place}_m{call}" for call in range(len(node.calls))]
+        several = [f"v{place}_m{call}" for call in range(len(node.folded))]
         made.extend(several if len(several) > 1 else [f"v{place}"])
     named = [
         f"{name} AS {quote(column_name(node.relation.id, place))}"

@@ -189,6 +189,10 @@ class NarrowsParser(PipeParser, ConstantParser):
                 alias.meta[MOST_STEPS] = int(number.name)
         return alias
 
+    def _parse_pivot_aggregation(self) -> exp.Expr | None:
+        """Spark takes what is computed of aggregates, too: `PIVOT (sum(x) / 2 AS half FOR ...)`."""
+        return self._parse_alias(self._operand(self._parse_disjunction))
+
     # --- tests ------------------------------------------------------------------------------------
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
