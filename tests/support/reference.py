@@ -540,7 +540,7 @@ def _pivoted(node: Pivot, rows: list[Row]) -> list[Row]:
         for value in node.values:
             wanted = [evaluate(part, {}) for part in value]
             found = [row for row in group if [evaluate(part, row) for part in node.by] == wanted]
-            folded.extend(_aggregate(call, found) if found else None for call in node.calls)
+            folded.extend(_aggregate(call, found) if found else None for call in node.folded)
         made.append(_made(node.relation.id, [*keys, *folded]))
     return made
 

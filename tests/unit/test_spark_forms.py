@@ -95,6 +95,8 @@ NAMES = [
     ("note COLLATE utf8_lcase = 'a'", "(collate(note, utf8_lcase) = a)"),
     ("timediff(HOUR, note, note)", "timestampdiff(HOUR, note, note)"),
     ("from_csv(note, 'a INT')", "from_csv(note)"),
+    ("substr(note, 2)", "substr(note, 2, 2147483647)"),
+    ("extract(MONTH FROM note)", "extract(MONTH FROM note)"),
     (
         "sum(id) OVER (ORDER BY id rows between 2 preceding and current row)",
         "sum(id) OVER (ORDER BY id ASC NULLS FIRST ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",

@@ -166,6 +166,10 @@ class Scope:
             scope = scope.outer
         return False
 
+    def has(self, name: Name) -> bool:
+        """Whether a name means something here, whatever is around."""
+        return self._resolve_here([name]) is not None
+
     def _resolve_here(self, names: Sequence[Name]) -> tuple[Expr, Sequence[Name]] | None:
         first = names[0]
         for variables in reversed(self._variables):

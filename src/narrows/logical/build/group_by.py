@@ -76,7 +76,7 @@ class GroupBy:
 
     def _all(self, items: Sequence[NamedExpr], generated: Sequence[Generated]) -> list[Expr]:
         """`GROUP BY ALL`: every item of the select list that folds nothing."""
-        if self._binder.scope.knows([Name("all", None)]):
+        if self._binder.scope.has(Name("all", None)):
             return [self._binder.bind_in("GROUP BY", exp.column("all"))]
         made = {each.relation.id for each in generated}
         return [

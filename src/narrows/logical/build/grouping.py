@@ -42,7 +42,10 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
             if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE
         )
     )
-    keys = list({canonical(key): key for key in reversed(grouping.keys)}.values())[::-1]
+    distinct: dict[Expr, Expr] = {}
+    for key in grouping.keys:  # in the order in which they are named first: `grouping_id` shows it
+        distinct.setdefault(canonical(key), key)
+    keys = list(distinct.values())
     _refuse_generated_keys(keys, clauses)
     if grouping.window is not None:
         window = _window_node(plan, grouping, ids)

@@ -54,7 +54,7 @@ def bind_order(
 def is_word_all(node: exp.Expr, binder: Binder) -> bool:
     """ALL, where no column is called so."""
     is_all = isinstance(node, exp.Var) and node.name.upper() == "ALL"
-    return is_all and not binder.scope.knows([Name(node.name, None)])
+    return is_all and not binder.scope.has(Name(node.name, None))
 
 
 def _named_all(node: exp.Expr) -> exp.Expr:

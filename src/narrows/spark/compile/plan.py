@@ -54,6 +54,7 @@ from narrows.physical.nodes import (
 )
 from narrows.schema import DataType
 from narrows.spark.compile import relational
+from narrows.spark.compile.drawn import drawn_once
 from narrows.spark.compile.subqueries import with_subquery
 from narrows.spark.read.reader import partial_spec, read_spec
 from narrows.spark.sql.frame import (
@@ -163,6 +164,8 @@ class Compiler:
         self._ordered = ordered_below(plan)
         self._joined = joined_streams(plan)
         self._around: list[Frame] = []
+        # A stream is read by as many queries as read it, and knows no such tables.
+        self._drawn = set() if time.checkpoint else drawn_once(plan)
         self._done: dict[int, Frame] = {
             id(node): replace(frame, rows=SparkRows(views, frame.data))
             for node, frame in given.items()
@@ -172,7 +175,10 @@ class Compiler:
         """The frame of a node; one that several parents share is made once."""
         found = self._done.get(id(node))
         if found is None:
-            found = self._done[id(node)] = self._frame(node)
+            found = self._frame(node)
+            if id(node) in self._drawn:
+                found = found.with_rows(self._views.once(found.text))
+            self._done[id(node)] = found
         return found
 
     def sql(self, frame: Frame) -> SparkSql:

@@ -29,12 +29,24 @@ class Views:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self._names: list[str] = []
+        self._tables: list[str] = []
+        """Common table expressions that the text may name."""
 
     def add(self, data: DataFrame) -> str:
         name = f"narrows_{uuid4().hex}"
         data.createOrReplaceGlobalTempView(name)
         self._names.append(name)
         return f"{_database(self.spark)}.{name}"
+
+    def once(self, rows: str) -> SqlText:
+        """Rows that are made once, however often text reads them."""
+        name = f"narrows_once_{len(self._tables)}"
+        self._tables.append(f"{name} AS (SELECT * FROM {rows})")
+        return SqlText(f"SELECT * FROM {name}")
+
+    def query(self, text: SqlText) -> DataFrame:
+        tables = f"WITH {', '.join(self._tables)} " if self._tables else ""
+        return parsed_query(self.spark, f"{tables}{text}")
 
     def close(self) -> None:
         # Spark Connect looks names up when the query runs, not when it is written down.
@@ -65,7 +77,7 @@ class SparkRows:
     def data(self) -> DataFrame:
         if self._data is None:
             assert self._query is not None
-            self._data = parsed_query(self._views.spark, self._query)
+            self._data = self._views.query(self._query)
         return self._data
 
     @property

@@ -29,6 +29,9 @@ from narrows.sql.parser.pipes import PipeParser
 _SYNTAX_OF_THEIR_OWN = frozenset(
     ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY")
 )
+_CASTS = frozenset(("CAST", "TRY_CAST"))
+_WORDS_INSIDE = frozenset(("FROM", "FOR", "IN", "PLACING", "BOTH", "LEADING", "TRAILING"))
+"""What tells `substring(a FROM 2)` from an ordinary call: `substring(a, 2)`."""
 MOST_STEPS = "most_steps"
 """Where the name of a recursive table remembers `MAX RECURSION LEVEL`."""
 _QUANTIFIERS = {TokenType.ALL: exp.All, TokenType.ANY: exp.Any, TokenType.SOME: exp.Any}
@@ -70,6 +73,26 @@ class NarrowsParser(PipeParser, ConstantParser):
         TokenType.ILIKE: _match_pattern(exp.ILike),
         TokenType.RLIKE: _match_pattern(exp.RegexpLike),
     }
+
+    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """A function with a syntax of its own is called like any other where nobody uses that."""
+        name = self._curr.text.upper()
+        if name in _SYNTAX_OF_THEIR_OWN - _CASTS and not self._has_words_inside():
+            options["anonymous"] = True
+        parsed: exp.Expr | None = super()._parse_function_call(*args, **options)
+        return parsed
+
+    def _has_words_inside(self) -> bool:
+        depth = 0
+        for token in self._tokens[self._index + 1 :]:
+            depth += (token.token_type is TokenType.L_PAREN) - (
+                token.token_type is TokenType.R_PAREN
+            )
+            if depth == 1 and token.text.upper() in _WORDS_INSIDE:
+                return token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+            if depth == 0:
+                return False
+        return False
 
     # --- from the loosest to the tightest ---------------------------------------------------------
 
