@@ -1,7 +1,6 @@
 """Types of columns that no reader has: it reads a text, and Spark makes the value of it.
 
     at TIMESTAMP_NTZ      TRY_CAST(at AS TIMESTAMP_NTZ)
-    opens TIME            TRY_CAST(opens AS TIME)
     took INTERVAL DAY TO SECOND
     rest VARIANT          try_parse_json(rest)
 
@@ -16,7 +15,6 @@ from narrows.errors import Code, fail
 from narrows.sql.parser.cursor import Cursor
 
 _YEAR_MONTH = ("YEAR", "MONTH")
-_MOST_DIGITS = 6
 _DAY_TIME = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
@@ -35,8 +33,6 @@ def read_converted(cursor: Cursor) -> Converted | None:
     """Such a type, if that is what comes next."""
     if cursor.take("TIMESTAMP_NTZ"):
         return _cast("TIMESTAMP_NTZ", from_times=True)
-    if cursor.at_word("TIME"):
-        return _cast(_time(cursor))
     if cursor.take("VARIANT"):
         return Converted("VARIANT", "try_parse_json(_1)")
     if cursor.take("INTERVAL"):
@@ -46,19 +42,6 @@ def read_converted(cursor: Cursor) -> Converted | None:
 
 def _cast(name: str, *, from_times: bool = False) -> Converted:
     return Converted(name, f"TRY_CAST(_1 AS {name})", from_times)
-
-
-def _time(cursor: Cursor) -> str:
-    """`TIME`, or `TIME(3)`: so many digits of a second."""
-    cursor.advance()
-    if not cursor.take("("):
-        return "TIME"
-    span, digits = cursor.span, cursor.integer("how many digits of a second")
-    if digits > _MOST_DIGITS:
-        message = f"a TIME has at most {_MOST_DIGITS} digits of a second"
-        raise fail(Code.UNKNOWN_TYPE, message, span)
-    cursor.expect(")")
-    return f"TIME({digits})"
 
 
 def _interval(cursor: Cursor) -> str:

@@ -69,7 +69,7 @@ _OTHER_TYPES = {
     "TIMESTAMP_NTZ": _BY_ITSELF.format("TIMESTAMP_NTZ"),
     "INTERVAL": _BY_ITSELF.format("INTERVAL DAY TO SECOND"),
     "TIMESTAMPTZ": "use TIMESTAMP",
-    "TIME": _BY_ITSELF.format("TIME"),
+    "TIME": "use STRING, and `CAST(x AS TIME)` in the query",
 }
 """Types that others have, and what there is for them."""
 
