@@ -95,6 +95,9 @@ NAMES = [
     ("note COLLATE utf8_lcase = 'a'", "(collate(note, utf8_lcase) = a)"),
     ("timediff(HOUR, note, note)", "timestampdiff(HOUR, note, note)"),
     ("from_csv(note, 'a INT')", "from_csv(note)"),
+    ("trim((SELECT max(note) FROM t AS x WHERE x.id = t.id))", "trim(scalarsubquery(id))"),
+    ("NOT id IN (SELECT v FROM u WHERE u.id > t.s.x)", "(NOT (id IN (listquery(s))))"),
+    ("EXISTS (SELECT 1 FROM u)", "exists()"),
     ("substr(note, 2)", "substr(note, 2, 2147483647)"),
     ("extract(MONTH FROM note)", "extract(MONTH FROM note)"),
     (

@@ -10,6 +10,7 @@ SELECT a, mode(b, deterministic => true) FROM e GROUP BY a; -- both refuse
 SELECT * FROM explode(collection => array(1, 2)) AS x(v);
 SELECT timediff(HOUR, TIMESTAMP '2020-01-01 00:00:00', TIMESTAMP '2020-01-02 03:00:00'), timediff(DAY, DATE '2020-01-01', DATE '2020-03-01');
 SELECT a, b, sum(b), grouping__id FROM e GROUP BY a, b GROUPING SETS ((a), (b)) HAVING grouping__id > 1 ORDER BY grouping__id, b;
+SELECT extract('year', DATE '2020-03-01'), extract(MONTH FROM DATE '2020-03-01'), substr(s, 2), substring(s FROM 2 FOR 1), trim(s), overlay(s, 'x', 2), position('b', s) FROM e;
 SELECT * EXCEPT (t.y.p, s) FROM e;
 SELECT * EXCEPT (t.x), t.* EXCEPT (y.q) FROM e;
 SELECT * EXCEPT (e.a, f.t) FROM e JOIN e AS f ON e.b = f.b;

@@ -28,3 +28,5 @@ SELECT * FROM (SELECT region, what, amount FROM sales)
   PIVOT (sum(amount) AS total, count(amount) FOR what IN ('tea' AS t, 'rum' AS r, 'gin'));
 SELECT region, `{tea, 30}` FROM (SELECT region, what, amount, id FROM sales)
   PIVOT (max(id) FOR (what, amount) IN (('tea', 30), ('rum', 7)));
+SELECT region, what, grouping_id(region, what), count(*) FROM sales GROUP BY region, what GROUPING SETS ((what, region), region);
+SELECT region, what, grouping__id, count(*) FROM sales GROUP BY GROUPING SETS (region, (region, what), (what, region));

@@ -34,3 +34,7 @@ WITH RECURSIVE below(id, depth) AS (
   UNION ALL SELECT p.id, b.depth + 1 FROM below b JOIN parts p ON p.parent = b.id
 ) SELECT id, depth FROM below WHERE depth > 0;
 WITH RECURSIVE r(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT sum(n) FROM r;
+SELECT id, explode(items) AS i, explode(array(i.n, q1)) AS n FROM orders;
+SELECT explode(array(1, 2)), posexplode(array('x')) AS (p, v), q1 FROM orders;
+SELECT * FROM (SELECT sku, price FROM prices) PIVOT (sum(price) / count(*) AS mean, max(price) - 1 FOR sku IN ('a', 'b' AS other));
+SELECT * FROM prices PIVOT (coalesce(sum(price), 0) FOR sku IN ('a', 'x'));

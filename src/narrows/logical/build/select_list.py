@@ -73,7 +73,7 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
 
 def _name_of_item(node: exp.Expr, expr: Expr) -> str:
     """What an item without alias is called: a path of names by its last one, all else by its
-    text, and a subquery by what it is."""
+    text."""
     part = node.this if isinstance(node, exp.Cast) else node
     if isinstance(part, exp.JSONExtract):
         return _last_of_path(part.expression.name)
@@ -82,12 +82,6 @@ def _name_of_item(node: exp.Expr, expr: Expr) -> str:
             return column.name
         case exp.Dot() as dotted if dotted.find(exp.Bracket, exp.Func) is None:
             return dotted.name
-        case exp.Subquery():
-            name = "scalarsubquery()"
-        case exp.Exists():
-            name = "exists()"
-        case exp.In(this=value) as tested if tested.args.get("query"):
-            name = f"({value.name} IN (listquery()))"
         case exp.Anonymous() as call if call.name.lower() == "struct" and isinstance(expr, Call):
             name = f"struct({', '.join(_struct_fields(call, expr))})"
         case exp.Tuple() as row if isinstance(expr, Call):

@@ -7,14 +7,15 @@ adds the column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, columns_of, rewrite, walk
+from narrows.functions.spark_name import spark_name
 from narrows.logical.nodes import NamedExpr, Node, Project, Sort, as_call, is_aggregate, relation_of
 from narrows.logical.relational_nodes import Analytic, Subquery
 from narrows.logical.walk import outer_columns, topological, transform_up
@@ -87,6 +88,7 @@ class WaitingSubqueries:
     def add(self, kind: SubqueryKind, operands: tuple[Expr, ...], tree: exp.Expr) -> Column:
         """Plans a subquery; the column that will hold its answer."""
         subplan = self.plan_query(tree)
+        shown = _spark_name(kind, operands, subplan)
         dtype: DataType = BOOLEAN
         if kind is not SubqueryKind.EXISTS:
             _check_columns(kind, len(operands), subplan, tree)
@@ -99,7 +101,7 @@ class WaitingSubqueries:
         relation = Relation(number, None, schema)
         span = span_of(tree)
         self.waiting[number] = WaitingSubquery(kind, operands, subplan, relation, span)
-        column = relation.column(0, span)
+        column = replace(relation.column(0, span), written_as=shown)
         self._asked.setdefault((kind, operands, tree.sql(dialect="spark")), column)
         self._first[column.id] = self._asked[kind, operands, tree.sql(dialect="spark")]
         return column
@@ -158,6 +160,19 @@ class WaitingSubqueries:
             raise fail(
                 Code.NOT_SUPPORTED, f"subqueries in {where} cannot be planned yet", subquery.span
             )
+
+
+def _spark_name(kind: SubqueryKind, operands: Sequence[Expr], subplan: Node) -> str:
+    """What Spark calls it in a column's name: by the columns around it that it looks at."""
+    looks = ", ".join(column.name for column in outer_columns(subplan))
+    if kind is SubqueryKind.SCALAR:
+        return f"scalarsubquery({looks})"
+    if kind is SubqueryKind.EXISTS:
+        return f"exists({looks})"
+    asked = [spark_name(operand) for operand in operands]
+    if len(asked) > 1:
+        asked = [f"named_struct({', '.join(f'{name}, {name}' for name in asked)})"]
+    return f"({asked[0]} IN (listquery({looks})))"
 
 
 def _check_columns(kind: SubqueryKind, operands: int, subplan: Node, tree: exp.Expr) -> None:

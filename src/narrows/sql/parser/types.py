@@ -69,7 +69,8 @@ _OTHER_TYPES = {
     "TIMESTAMP_NTZ": _BY_ITSELF.format("TIMESTAMP_NTZ"),
     "INTERVAL": _BY_ITSELF.format("INTERVAL DAY TO SECOND"),
     "TIMESTAMPTZ": "use TIMESTAMP",
-    "TIME": "use STRING, and `CAST(x AS TIME)` in the query",
+    "TIME": "use STRING, and `CAST(x AS TIME)` in the query, if Spark knows the type: it does with"
+    " `spark.sql.timeType.enabled`",
 }
 """Types that others have, and what there is for them."""
 
