@@ -71,6 +71,8 @@ LOOKS = [
     ("first(b)->c", "b?{c}"),
     ("any_value(items)[0]->x", "items[#,0][struct{x}]"),
     ("max_by(b, a)->c", "a, b{c}"),
+    ("max_by(b, a, 2)[0]->c", "a, b?{c}"),
+    ("size(min_by(b, a, 2))", "a, b?"),
     ("collect_list(b)[0]->c", "b?{c}"),
     ("size(collect_list(b))", "b?"),
     ("lag(b)->c", "b?{c}"),

@@ -51,6 +51,12 @@ def same_if_present(wanted: Demand) -> Demand:
     return wanted | PRESENCE
 
 
+def first_rows(call: Call, wanted: Demand, inside: InsideLambda) -> Sequence[Demand]:
+    """`max_by(x, y)`, `max_by(x, y, 3)`: what is looked at of one x, or of a list of them."""
+    of_one = wanted if len(call.args) < 3 else of_element(wanted) | PRESENCE
+    return [of_one, *[ALL] * (len(call.args) - 1)]
+
+
 def shuffled(wanted: Demand) -> Demand:
     """The result is a list of the argument's elements, at other places."""
     if wanted is PRESENCE:

@@ -105,7 +105,7 @@ OPERATORS: tuple[Function, ...] = (
     _infix("/", PRODUCT, results.fixed(UNKNOWN)),
     _infix("%", PRODUCT, results.arithmetic),
     _infix("DIV", PRODUCT, results.fixed(UNKNOWN), name="div"),
-    _prefix("-", UNARY, results.of_argument(0), name="negative"),
+    _prefix("-", UNARY, results.with_sign, name="negative"),
     _prefix("~", UNARY, results.of_argument(0), name="bitnot"),
     _postfix("is null", "IS NULL", _only_presence),
     _postfix("is not null", "IS NOT NULL", _only_presence),

@@ -14,6 +14,7 @@ from narrows.schema import (
     BIGINT,
     DOUBLE,
     INTEGRAL,
+    STRING,
     UNKNOWN,
     VOID,
     Array,
@@ -32,6 +33,17 @@ def fixed(dtype: DataType) -> Result:
 
 def of_argument(place: int) -> Result:
     return lambda args: args[place].dtype if place < len(args) else UNKNOWN
+
+
+def with_sign(args: Sequence[Expr]) -> DataType:
+    """`-x`, `abs(x)`: a number of the same type; a text is read as a DOUBLE."""
+    dtype = args[0].dtype if args else UNKNOWN
+    return DOUBLE if dtype in (STRING, VOID) else dtype
+
+
+def first_rows(args: Sequence[Expr]) -> DataType:
+    """`max_by(x, y)` is an x, `max_by(x, y, 3)` a list of them."""
+    return Array(args[0].dtype) if len(args) > 2 else args[0].dtype
 
 
 def element_of(dtype: DataType) -> DataType:
@@ -118,6 +130,11 @@ def arithmetic(args: Sequence[Expr]) -> DataType:
 def sum_of(args: Sequence[Expr]) -> DataType:
     dtype = args[0].dtype if args else UNKNOWN
     return BIGINT if dtype in INTEGRAL else numeric([dtype])
+
+
+def with_element(args: Sequence[Expr]) -> DataType:
+    """`array_append(list, x)`."""
+    return Array(common([element_of(args[0].dtype), args[1].dtype]))
 
 
 def flattened(args: Sequence[Expr]) -> DataType:
