@@ -112,3 +112,13 @@ def test_names(sql: str, name: str, catalog: narrows.Catalog) -> None:
     """As Spark calls columns that are given no name."""
     (column,) = narrows.plan(f"SELECT {sql} FROM t", catalog).bound.outputs
     assert column.name == name
+
+
+def test_an_alias_and_a_column_of_one_name_are_told_apart_by_their_fields(
+    catalog: narrows.Catalog,
+) -> None:
+    column = narrows.plan("SELECT 'a' AS s FROM t ORDER BY s.y.p", catalog)
+    assert "keys=[t.s->y->p]" in column.explain("logical")
+    alias = narrows.plan("SELECT named_struct('z', id) AS note FROM t ORDER BY note.z", catalog)
+    assert "schema=[id]" in alias.explain("logical")
+    narrows.plan("SELECT 'a' AS s FROM t GROUP BY s HAVING s.x > 0 ORDER BY s.y.p", catalog)

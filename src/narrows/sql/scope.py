@@ -15,7 +15,7 @@ from types import MappingProxyType
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Column, ColumnId, Expr, Variable
-from narrows.schema import Struct
+from narrows.schema import Array, DataType, Map, Struct, Unknown
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,22 @@ class Merged:
     name: str
     value: Expr
     columns: frozenset[ColumnId]
+
+
+def _may_have(dtype: DataType, fields: Sequence[Name]) -> bool:
+    """Whether a value of this type may have such a part."""
+    for name in fields:
+        match dtype:
+            case Struct():
+                places = dtype.find(name.text)
+                if not places:
+                    return False
+                dtype = dtype.fields[places[0]].type
+            case Array() | Map() | Unknown():
+                return True
+            case _:
+                return False
+    return True
 
 
 @dataclass
@@ -176,8 +192,9 @@ class Scope:
             variable = variables.get(first.text.casefold())
             if variable is not None:
                 return variable, names[1:]
-        if self.aliases_first and first.text.casefold() in self.aliases:
-            return self.aliases[first.text.casefold()], names[1:]
+        alias = self.aliases.get(first.text.casefold())
+        if self.aliases_first and alias is not None and _may_have(alias.dtype, names[1:]):
+            return alias, names[1:]
         for length in range(len(names) - 1, 0, -1):
             column = names[length]
             relations = self.find_relations(*(name.text for name in names[:length]))
@@ -188,11 +205,11 @@ class Scope:
                 return relation.column(place, span), names[length + 1 :]
             if qualified:
                 raise self._ambiguous(column, [relation for relation, _ in qualified])
-        found = (
-            self._find_column(first, hidden=False)
-            or self.aliases.get(first.text.casefold())
-            or self._find_column(first, hidden=True)
-        )
+        found = self._find_column(first, hidden=False)
+        # `col.x` is not about a column that can have no `x`, if an alias of that name may.
+        if alias is not None and (found is None or not _may_have(found.dtype, names[1:])):
+            found = alias
+        found = found or self._find_column(first, hidden=True)
         return (found, names[1:]) if found is not None else None
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
