@@ -167,8 +167,8 @@ def _two_streams(join: Join, plan: Node, span: Span | None) -> Problem | None:
             f"a {join.kind.value} join of two streams needs watermarks and a bound on event times,"
             " or it would wait for a match for ever",
             span,
-            "declare `eventtime` and `watermark` for both streams, and compare the event times in"
-            " ON: `AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 HOUR`",
+            "declare `eventtime` (a TIMESTAMP) and `watermark` for both streams, and compare the"
+            " event times in ON: `AND r.ts BETWEEN l.ts AND l.ts + INTERVAL 1 HOUR`",
         )
     if any(node.folds for node in topological(plan)):
         if _has_window(plan):
@@ -188,7 +188,8 @@ def _notices(node: Node) -> Iterator[Notice]:
         yield Notice(
             "unbounded_state",
             "the join keeps every row of both streams for ever",
-            "declare `eventtime` and `watermark` for both, and compare the event times in ON",
+            "declare `eventtime` (a TIMESTAMP) and `watermark` for both, and compare the event"
+            " times in ON",
         )
 
 
@@ -204,12 +205,15 @@ def _is_bounded(join: Join) -> bool:
 
 
 def _event_times(node: Node) -> set[ColumnId]:
-    """The event-time columns with a watermark that the node hands up."""
+    """The event-time columns that a watermark follows, and that the node hands up. (It follows the
+    time that a number means, and not the number: by that nobody knows which rows are too old.)"""
     sources = [n for n in topological(node) if isinstance(n, DataSource)]
     times = {
         source.relation.column(source.source.row.ordinal(source.source.eventtime)).id
         for source in sources
-        if source.source.eventtime is not None and "watermark" in source.source.options
+        if source.source.eventtime is not None
+        and source.source.eventtime_unit is None
+        and "watermark" in source.source.options
     }
     return times & {column.id for column in node.outputs}
 
