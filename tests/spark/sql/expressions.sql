@@ -18,3 +18,4 @@ SELECT try_cast(s AS INT), try_cast('12' AS INT) FROM e;
 SELECT a FROM e ORDER BY ALL LIMIT ALL;
 SELECT a AS x, x + 1 AS y, y * 2 FROM e;
 SELECT sum(*) FROM e; -- both refuse
+SELECT max_by(t, a, 2)[0].x, size(min_by(s, b, 3)), abs('-2.5') + 1, -'3', array_append(array(), a) FROM e GROUP BY a;

@@ -24,3 +24,5 @@ SELECT a, b FROM e SORT BY a, b DESC;
 SELECT a, b FROM e DISTRIBUTE BY a SORT BY b;
 SELECT a, b FROM e CLUSTER BY b;
 SELECT CAST(1 AS SMALLINT) + CAST(b AS BIGINT) FROM e;
+SELECT * FROM posexplode(collection => array(7, 8));
+SELECT * FROM inline(input => array(struct(1, 'a'), struct(2, 'b')));

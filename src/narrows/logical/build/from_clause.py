@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.catalog.objects import View
-from narrows.errors import Code, fail
+from narrows.errors import Code, Span, fail
 from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.functions import operator
 from narrows.logical.conjuncts import conjunction, split, with_filter
@@ -243,6 +243,7 @@ class FromPlanner:
         method = str(node.args.get("method") or "").upper()
         if method == "NATURAL":
             using = _common_names(*sides)
+            _refuse_names_that_are_there_twice(*sides, using, span_of(node))
         elif method:
             raise refused(f"{method} joins", node)
         condition: Expr | None = None
@@ -349,6 +350,29 @@ def _without(node: exp.Expr, left_out: str) -> exp.Expr:
 
 def _ids(expr: Expr) -> frozenset[ColumnId]:
     return frozenset(column.id for column in columns_of(expr))
+
+
+def _refuse_names_that_are_there_twice(
+    left: Scope, right: Scope, using: Sequence[Name], span: Span | None
+) -> None:
+    """Spark would list the first of them as often as both sides have one."""
+    for name in using:
+        folded = name.text.casefold()
+        if min(_count(left, folded), _count(right, folded)) > 1:
+            message = f"NATURAL JOIN: both sides have two columns called `{name.text}`"
+            raise fail(Code.AMBIGUOUS_COLUMN, message, span, "say which ones are meant: `ON ...`")
+
+
+def _count(side: Scope, folded: str) -> int:
+    """How many columns of that name `*` lists."""
+    hidden = side.merged[folded].columns if folded in side.merged else frozenset()
+    listed = [
+        column
+        for relation in side.relations
+        for column in relation.shown
+        if column.name.casefold() == folded and column.id not in hidden
+    ]
+    return len(listed) + (folded in side.merged)
 
 
 def _common_names(left: Scope, right: Scope) -> list[Name]:

@@ -56,7 +56,11 @@ def bind_arguments(
             f"write `{function.name}(*)` for all rows, or name the columns",
         )
     plain_star = len(written) == 1 and _is_plain_star(written[0])
-    nodes = [] if plain_star and function.takes_star and not distinct else _spelled(binder, written)
+    nodes = (
+        []
+        if plain_star and function.takes_star and not distinct
+        else _spelled(binder, function, written)
+    )
     if not nodes and plain_star:
         pass  # `count(*)` counts rows
     elif function.unit_first and len(nodes) == 3 and _unit(nodes[0]) in _UNITS:
@@ -91,8 +95,10 @@ def _unit(node: Argument) -> str:
     return node.name.upper()
 
 
-def _spelled(binder: Binder, nodes: Sequence[exp.Expr]) -> list[Argument]:
+def _spelled(binder: Binder, function: Function, nodes: Sequence[exp.Expr]) -> list[Argument]:
     """The arguments, with the columns that a star stands for in its place."""
+    if function.kind is Kind.GENERATOR and len(nodes) == 1 and isinstance(nodes[0], exp.Kwarg):
+        return [nodes[0].expression]  # there is but one that could be meant
     found: list[Argument] = []
     for node in nodes:
         star = star_of(node)
