@@ -120,6 +120,12 @@ def test_names(sql: str, name: str, catalog: narrows.Catalog) -> None:
     assert column.name == name
 
 
+def test_a_column_called_all(catalog: narrows.Catalog) -> None:
+    sql = "SELECT all, (SELECT all FROM (SELECT 2 AS all)) AS b FROM (SELECT id AS all FROM t)"
+    assert [c.name for c in narrows.plan(sql, catalog).bound.outputs] == ["all", "b"]
+    assert len(narrows.plan("SELECT ALL id, note FROM t", catalog).bound.outputs) == 2
+
+
 def test_an_alias_and_a_column_of_one_name_are_told_apart_by_their_fields(
     catalog: narrows.Catalog,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -36,7 +38,7 @@ def read_query(tokens: list[Token], source: str) -> Query:
     if len(tokens) > len(_PER_BATCH) and all(map(_is_word, tokens[-2:], _PER_BATCH)):
         per_batch = Span(tokens[-2].start, tokens[-1].end + 1)
         tokens = tokens[:-2]
-    tokens = _tables_spelled_out(tokens)
+    tokens = _columns_called_all(_tables_spelled_out(tokens))
     check_query(tokens)
     with deep_recursion():
         try:
@@ -48,6 +50,18 @@ def read_query(tokens: list[Token], source: str) -> Query:
     if tree is None:
         raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
     return Query(tree, source, span, per_batch)
+
+
+def _columns_called_all(tokens: list[Token]) -> list[Token]:
+    """`SELECT all, a`: where no value follows, it is a name, and not the word of `SELECT ALL a`."""
+    found = list(tokens)
+    for place, (before, token) in enumerate(pairwise(tokens), start=1):
+        if before.token_type is TokenType.SELECT and token.token_type is TokenType.ALL:
+            following = tokens[place + 1] if place + 1 < len(tokens) else None
+            if following is None or following.token_type in _AFTER_A_VALUE:
+                place_of = (token.line, token.col, token.start, token.end, token.comments)
+                found[place] = Token(TokenType.VAR, token.text, *place_of)
+    return found
 
 
 def _tables_spelled_out(tokens: list[Token]) -> list[Token]:
@@ -73,6 +87,9 @@ _BEFORE_A_QUERY = frozenset(
         *(TokenType.L_PAREN, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT),
         *(TokenType.ALL, TokenType.DISTINCT),
     }
+)
+_AFTER_A_VALUE = frozenset(
+    {TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.R_PAREN, TokenType.UNION}
 )
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
