@@ -15,13 +15,14 @@ from typing import Any
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Column, Expr
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
 _JOIN_FORM = 2
-"""Since the event time of a join's rows is what the watermark follows, Spark keeps their columns in
-another order."""
+"""Since the event time of two joined streams is what the watermark follows, Spark keeps the columns
+of their rows in another order."""
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -58,7 +59,9 @@ def _form(node: Node) -> int | str | None:
     """The form of what is kept, where another version may have another one."""
     if node.remembers_rows:
         return FORM
-    return _JOIN_FORM if isinstance(node, Join) else None
+    if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):
+        return _JOIN_FORM
+    return None
 
 
 class _Canonical:
