@@ -132,7 +132,6 @@ def main() -> None:
     parser = report.options(__doc__, megabytes=1000, repeats=5, only="")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as state, narrows.connect(state=state) as session:
-        session.execute(f"SET {RULE} = on")
         rows = [
             row
             for case in CASES

@@ -54,6 +54,7 @@ from support.reference import Document, Given, run
 NAN, INFINITY = float("nan"), float("inf")
 NUMBERS = [0, 1, -1, 5, 100]
 MONEY = Decimal(6, 2)
+LONG = Decimal(38, 4)
 VALUES: dict[DataType, Sequence[Any]] = {
     BOOLEAN: [True, False],
     TINYINT: [*NUMBERS, 127, -128],
@@ -63,14 +64,20 @@ VALUES: dict[DataType, Sequence[Any]] = {
     FLOAT: [0.0, -0.0, 0.5, -0.5, NAN, INFINITY, -INFINITY],
     DOUBLE: [0.0, -0.0, 0.5, -0.5, NAN, INFINITY, -INFINITY],
     MONEY: [*map(DecimalValue, ("0.00", "9999.99", "-9999.99", "1.50"))],
+    LONG: [*map(DecimalValue, ("0.0000", "9" * 34 + ".9999", "-" + "9" * 34, "0.0001"))],
     STRING: ["", "a", "b", "ä", "𝄞", "a\0"],
     BINARY: [b"", b"a", b"\xff", b"\x00"],
     DATE: [date(1970, 1, 1), date(1, 1, 1), date(9999, 12, 31)],
     TIMESTAMP: [datetime(1970, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 1, UTC)],
 }
 TYPES = list(VALUES)
-NUMERIC = [TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, MONEY]
-SUMS: dict[DataType, DataType] = {FLOAT: DOUBLE, DOUBLE: DOUBLE, MONEY: Decimal(16, 2)}
+NUMERIC = [TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, MONEY, LONG]
+SUMS: dict[DataType, DataType] = {
+    FLOAT: DOUBLE,
+    DOUBLE: DOUBLE,
+    MONEY: Decimal(16, 2),
+    LONG: LONG,
+}
 
 
 @st.composite

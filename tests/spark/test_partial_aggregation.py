@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import narrows
+from narrows.catalog.measured import NOTHING_MEASURED
 
 NAN, INFINITY = float("nan"), float("inf")
 NUMBERS = [0, 1, -1, 5, 100]
@@ -29,6 +30,10 @@ COLUMNS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     "FLOAT": (pa.float32(), [0.0, -0.0, 0.5, -1.5, NAN, INFINITY]),
     "DOUBLE": (pa.float64(), [0.0, -0.0, 0.5, -1.5, NAN, -INFINITY]),
     "DECIMAL(6,2)": (pa.decimal128(6, 2), [Decimal("0.00"), Decimal("9999.99"), Decimal("-1.50")]),
+    "DECIMAL(15,2)": (
+        pa.decimal128(15, 2),
+        [*map(Decimal, ("0.01", "-0.02", "3.14", "9999999999999.99", "-9999999999999.99"))],
+    ),
     "DECIMAL(38,0)": (pa.decimal128(38, 0), [Decimal(10**37), Decimal(-1)]),
     "STRING": (pa.string(), ["", "a", "b", "ä", "𝄞"]),
     "BINARY": (pa.binary(), [b"", b"a", b"\xff"]),
@@ -55,7 +60,8 @@ def _calls() -> list[str]:
         name = _name(dtype)
         calls += [f"count({name})", f"min({name})", f"max({name}) FILTER (WHERE c_BIGINT > 0)"]
     calls += [f"sum({_name(dtype)})" for dtype in (*NUMERIC, "DECIMAL(6,2)")]
-    calls += [f"avg({_name(dtype)})" for dtype in NUMERIC]
+    calls += [f"avg({_name(dtype)})" for dtype in (*NUMERIC, "DECIMAL(6,2)", "DECIMAL(15,2)")]
+    calls += ["sum(c_DECIMAL_15_2_)", "sum(c_DECIMAL_15_2_ * (1 - c_DECIMAL_6_2_))"]
     return calls
 
 
@@ -80,7 +86,7 @@ def session(
         pq.write_table(rows, folder / "rows" / f"{part}.parquet")
     pq.write_table(table.slice(0, 0), folder / "none" / "0.parquet")
     session = narrows.connect(small_data, state=folder / "state")
-    session.execute("SET narrows.rule.partial_aggregation_into_reader = on")
+    session.catalog.measured = NOTHING_MEASURED  # files as small as these are left to Spark
     for name in ("rows", "none"):
         session.execute(
             f"CREATE TABLE t_{name} ({SCHEMA})"
@@ -142,6 +148,19 @@ def test_in_both_modes(session: narrows.Session, sql: str, ansi: str) -> None:
         _compare(session, sql)
     finally:
         session.spark.conf.set("spark.sql.ansi.enabled", str(before))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        # NULL where it has too many digits
+        "sum(c_DECIMAL_15_2_ * (1 - c_DECIMAL_15_2_) * (1 + c_DECIMAL_15_2_))",
+        "sum(c_DECIMAL_15_2_ * (1 - c_DECIMAL_6_2_) * (1 + c_DECIMAL_15_2_))",
+        "sum(c_DECIMAL_38_0_)",  # of 10**37 and more of them
+    ],
+)
+def test_decimals_of_too_many_digits(session: narrows.Session, call: str) -> None:
+    _compare(session, f"SELECT c_INT, {call} FROM t_rows GROUP BY c_INT")
 
 
 def test_a_sum_that_does_not_fit(session: narrows.Session, tmp_path: Path) -> None:

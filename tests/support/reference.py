@@ -360,7 +360,7 @@ def _rows(node: Node, documents: Documents, around: Row | None = None) -> list[R
             for joined in _joined(node, [row], _rows(node.right, documents, row))
         ]
     elif isinstance(node, DecodedSource):
-        rows = _decoded(node, documents(node))
+        rows = decoded(node, documents(node))
     else:
         rows = _rows_of(node, [_rows(child, documents, around) for child in node.children])
     return rows if around is None else [{**around, **row} for row in rows]
@@ -447,7 +447,9 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
         case StatefulFunction():
             return _with_memory(node, below[0])
         case Distinct():
-            return list({repr(list(row.values())): row for row in reversed(below[0])}.values())
+            # Who is first is not said; sorted, they are the same however rows came.
+            distinct = {repr(list(row.values())): row for row in below[0]}
+            return [distinct[text] for text in sorted(distinct)]
         case Sort(keys=keys):
             return sorted(below[0], key=lambda row: [repr(evaluate(k.expr, row)) for k in keys])
         case Limit(count=count, offset=offset):
@@ -456,9 +458,9 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
             raise NotImplementedError(type(node))
 
 
-def _decoded(node: DecodedSource, documents: Sequence[Document]) -> list[Row]:
-    names = node.source.row.names
-    rows = [_made(node.relation.id, [row.get(name) for name in names]) for row in documents]
+def decoded(node: DecodedSource, documents: Sequence[Document]) -> list[Row]:
+    """The rows that a source gives, or that its decoder ships."""
+    rows = [made_row(node, document) for document in documents]
     if not isinstance(node, PhysicalReader):
         return rows
     kept = [
@@ -466,7 +468,11 @@ def _decoded(node: DecodedSource, documents: Sequence[Document]) -> list[Row]:
         for document, row in zip(documents, rows, strict=True)
         if all(evaluate(test, row) is True for test in node.filter)
     ]
-    return [_made(node.relation.id, [row.get(name) for name in names]) for row in kept]
+    return [made_row(node, document) for document in kept]
+
+
+def made_row(node: DecodedSource, document: Document) -> Row:
+    return _made(node.relation.id, [document.get(name) for name in node.source.row.names])
 
 
 def _made(relation: int, values: Sequence[Value]) -> Row:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from sqlglot import exp
 
 from narrows.catalog.elsewhere import Elsewhere, ElsewhereTable
+from narrows.catalog.measured import NOTHING_MEASURED
 from narrows.catalog.objects import Pipeline, Sink, Source, SqlFunction, View
 from narrows.errors import Code, Span, did_you_mean, fail, listed
 from narrows.files.names import check_name
@@ -47,6 +48,8 @@ class ObjectStore:
         """Who is asked for what is not declared here; a session is."""
         self.is_ansi: Callable[[], bool] = lambda: False
         """Is Spark in ANSI mode, where an overflow is an error? A session knows."""
+        self.measured = NOTHING_MEASURED
+        """What is known of what sources have now. A session looks."""
         self.disabled_rules = disabled_rules
         """Rules that are switched off: `SET narrows.rule.<name> = off`."""
 

@@ -6,7 +6,8 @@ have to be of the right order: a table has a million rows, an equality keeps a t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import prod
 
 from narrows.catalog.statistics import ColumnStatistics
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr
@@ -84,10 +85,7 @@ class Estimates:
                 known = source.statistics
                 return float(known.rows) if known is not None else UNKNOWN_ROWS
             case Filter(child=child, predicate=predicate):
-                rows = self.rows(child)
-                for conjunct in split(predicate):
-                    rows *= self._kept_by(conjunct)
-                return max(rows, 1.0)
+                return max(self.rows(child) * self.kept(split(predicate)), 1.0)
             case Join():
                 return self._join(node)
             case Aggregation(keys=keys, child=child):
@@ -120,6 +118,10 @@ class Estimates:
                     rows *= self._kept_by(conjunct)
         at_least = {JoinKind.LEFT: left, JoinKind.RIGHT: right, JoinKind.FULL: left + right}
         return max(rows, at_least.get(join.kind, 1.0))
+
+    def kept(self, conjuncts: Sequence[Expr]) -> float:
+        """The share of rows that pass all of these."""
+        return prod(map(self._kept_by, conjuncts))
 
     def _kept_by(self, conjunct: Expr) -> float:
         if isinstance(conjunct, Call) and conjunct.function == _EQUALS:

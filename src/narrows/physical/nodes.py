@@ -39,6 +39,7 @@ from narrows.logical.nodes import (
     metadata_info,
 )
 from narrows.physical.incremental import why_not_incremental
+from narrows.physical.join_filters import JoinFilter
 from narrows.projection.columns import Path, path_text
 from narrows.projection.fragments import Fragment, OptionItems
 from narrows.schema import DataType
@@ -64,12 +65,13 @@ class PhysicalDataSource(Node):
 class PhysicalReader(DecodedSource):
     """Hands decoded columns to Spark: those of the projection, and no others.
 
-    It may test rows before it ships them (`filter`) and encode fields that nobody computes with
-    (`encodes`), and then ships as columns only what is needed above it (`ships`; otherwise the
-    whole projection).
+    It may test rows before it ships them (`filter`; `join_filters`, by what another reader has) and
+    encode fields that nobody computes with (`encodes`), and then ships as columns only what is
+    needed above it (`ships`; otherwise the whole projection).
     """
 
     filter: tuple[Expr, ...] = ()
+    join_filters: tuple[JoinFilter, ...] = ()
     encodes: tuple[Fragment, ...] = ()
     ships: Demand = ALL
     order: bool = False
@@ -100,6 +102,8 @@ class PhysicalReader(DecodedSource):
         info: dict[str, str | Listing] = {}
         if self.filter:
             info["filter"] = Listing([expression_text(test) for test in self.filter])
+        if self.join_filters:
+            info["join_filter"] = Listing([str(test) for test in self.join_filters])
         for dialect, fields in self._encoded_fields().items():
             info[f"encodes_{dialect}"] = Listing(fields)
         if self.filter or self.encodes:

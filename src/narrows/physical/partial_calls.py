@@ -4,11 +4,11 @@
     sum(x)        sum(x)                   sum(..), as large as Spark makes a sum of x
     min(x)        min(x)                   min(..)
     avg(x)        sum of DOUBLEs, count    sum(..) / sum(..)
+    avg(x)        sum of DECIMALs, count   the same, rounded once (`_quotient`)
 
 What is merged is what Spark itself keeps for an aggregate while it runs, so the order of additions
-is all that may differ, which it does in Spark from run to run, too. That is why an average of
-DECIMALs, and deviations, are not here: Spark rounds the one, and merges the other, as SQL cannot
-say.
+is all that may differ, which it does in Spark from run to run, too. That is why deviations are not
+here: Spark merges them as SQL cannot say.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ class Taken(NamedTuple):
     """The aggregate, of columns that hold keys and parts."""
 
 
-def take_apart(expr: Expr) -> Taken | None:
+TypeOf = Callable[[Expr], DataType]
+"""The type of an argument; who computes it knows that better than who has bound it."""
+
+
+def take_apart(expr: Expr, type_of: TypeOf) -> Taken | None:
     """The two steps of an aggregate; None for one that has no such steps, or none known."""
     if not isinstance(expr, Call) or not expr.function.known:
         return None
@@ -60,7 +64,7 @@ def take_apart(expr: Expr) -> Taken | None:
     taker = _TAKERS.get(expr.function.name)
     if taker is None or len(expr.args) > 1:
         return None
-    parts, merge = taker(expr) or ((), None)
+    parts, merge = taker(expr, type_of) or ((), None)
     if merge is None:
         return None
     return Taken((), parts, lambda made: merge([made[part] for part in parts]))
@@ -70,7 +74,7 @@ Merge = Callable[[Sequence[Column]], Expr]
 Steps = tuple[tuple[Call, ...], Merge]
 
 
-def _count(call: Call) -> Steps | None:
+def _count(call: Call, type_of: TypeOf) -> Steps | None:
     counted = call
     if call.args and isinstance(call.args[0], Literal):
         if call.args[0].value is None:
@@ -79,7 +83,7 @@ def _count(call: Call) -> Steps | None:
     return (_part("count", counted, BIGINT),), lambda made: _total(call, made[0])
 
 
-def _count_if(call: Call) -> Steps | None:
+def _count_if(call: Call, type_of: TypeOf) -> Steps | None:
     (test,) = call.args
     if call.filter is not None:
         test = Call(function=operator("and"), args=(test, call.filter), dtype=BOOLEAN)
@@ -94,8 +98,8 @@ def _total(call: Call, counts: Column) -> Expr:
     return Call(function=_function("coalesce"), args=(summed, none), dtype=call.dtype)
 
 
-def _sum(call: Call) -> Steps | None:
-    dtype = _sum_type(call.args[0].dtype)
+def _sum(call: Call, type_of: TypeOf) -> Steps | None:
+    dtype = _sum_type(type_of(call.args[0]))
     if dtype is None:
         return None
 
@@ -115,16 +119,19 @@ def _sum_type(dtype: DataType) -> DataType | None:
         return BIGINT
     if dtype in (FLOAT, DOUBLE):
         return DOUBLE
-    if isinstance(dtype, Decimal) and dtype.precision + 10 <= _MOST_DIGITS:
-        return Decimal(dtype.precision + 10, dtype.scale)
+    if isinstance(dtype, Decimal):
+        return Decimal(min(dtype.precision + 10, _MOST_DIGITS), dtype.scale)
     return None
 
 
-def _avg(call: Call) -> Steps | None:
+def _avg(call: Call, type_of: TypeOf) -> Steps | None:
     (arg,) = call.args
-    if arg.dtype not in (*INTEGRAL, FLOAT, DOUBLE):
+    dtype = type_of(arg)
+    if isinstance(dtype, Decimal):
+        return _decimal_avg(call, dtype)
+    if dtype not in (*INTEGRAL, FLOAT, DOUBLE):
         return None
-    number = arg if arg.dtype == DOUBLE else Cast(operand=arg, to="DOUBLE", dtype=DOUBLE)
+    number = arg if dtype == DOUBLE else Cast(operand=arg, to="DOUBLE", dtype=DOUBLE)
     parts = (
         _part("sum", replace(call, args=(number,)), DOUBLE),
         _part("count", call, BIGINT),
@@ -141,9 +148,53 @@ def _avg(call: Call) -> Steps | None:
     return parts, merge
 
 
-def _extreme(name: str) -> Callable[[Call], Steps | None]:
-    def take(call: Call) -> Steps | None:
-        dtype = call.args[0].dtype
+_AVERAGED = Decimal(20, 4)
+"""No more digits than these, before the point and behind it, or the quotient may not be exact."""
+
+
+def _decimal_avg(call: Call, dtype: Decimal) -> Steps | None:
+    whole = dtype.precision - dtype.scale
+    if dtype.scale > _AVERAGED.scale or whole + _AVERAGED.scale > _AVERAGED.precision:
+        return None
+    summed = Decimal(dtype.precision + 10, dtype.scale)
+    parts = (_part("sum", call, summed), _part("count", call, BIGINT))
+
+    def merge(made: Sequence[Column]) -> Expr:
+        none = Literal(text="0L", value=0, dtype=BIGINT)
+        count = _merged("sum", made[1], BIGINT)
+        some = Call(function=_function("nullif"), args=(count, none), dtype=BIGINT)
+        total = _cast(_merged("sum", made[0], UNKNOWN), summed)
+        return _quotient(total, _cast(some, Decimal(20, 0)), dtype)
+
+    return parts, merge
+
+
+def _quotient(total: Expr, count: Expr, dtype: Decimal) -> Expr:
+    """A sum by a count, as Spark rounds an average: once, to four digits more than values have.
+
+    `/` rounds as well, and to fewer digits the more there are before the point. So what can be
+    divided without a rest goes first, and the rest has a quotient of 18 digits behind the point:
+    that is enough to tell on which side of a half it lies, for counts up to ten thousand million.
+    """
+    scale = dtype.scale + 4
+    rest = _operation("%", total, count)
+    whole = _operation("/", _operation("-", total, rest), count)
+    part = _cast(_operation("/", rest, count), Decimal(scale + 1, scale))
+    made = _operation("+", _cast(whole, Decimal(dtype.precision - dtype.scale + 1, 0)), part)
+    return _cast(made, Decimal(dtype.precision + 4, scale))
+
+
+def _operation(name: str, left: Expr, right: Expr) -> Expr:
+    return Call(function=operator(name), args=(left, right), dtype=UNKNOWN)
+
+
+def _cast(expr: Expr, to: DataType) -> Expr:
+    return Cast(operand=expr, to=to.sql(), dtype=to)
+
+
+def _extreme(name: str) -> Callable[[Call, TypeOf], Steps | None]:
+    def take(call: Call, type_of: TypeOf) -> Steps | None:
+        dtype = type_of(call.args[0])
         if not is_scalar(dtype):
             return None
         return (_part(name, call, dtype),), lambda made: _merged(name, made[0], call.dtype)
@@ -151,7 +202,7 @@ def _extreme(name: str) -> Callable[[Call], Steps | None]:
     return take
 
 
-_TAKERS: dict[str, Callable[[Call], Steps | None]] = {
+_TAKERS: dict[str, Callable[[Call, TypeOf], Steps | None]] = {
     "count": _count,
     "count_if": _count_if,
     "sum": _sum,

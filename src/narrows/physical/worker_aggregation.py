@@ -14,20 +14,28 @@ from narrows.physical.worker_predicate import (
 )
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
+from narrows.schema import UNKNOWN, DataType
 
 _KINDS = {kind.value: kind for kind in FoldKind}
 
 
-def can_compute(expr: Expr, relation: int, *, ansi: bool) -> bool:
-    """Whether a reader of this relation can compute the value itself."""
+def computed_type(expr: Expr, relation: int, *, ansi: bool) -> DataType | None:
+    """The type of a value that a reader of this relation can compute itself; None if it cannot, or
+    it is not what the value was bound as."""
     value = leaf_value(expr, relation, ansi=ansi)
-    return value is not None and value.dtype == expr.dtype
+    known = value is not None and expr.dtype in (value.dtype, UNKNOWN)
+    return value.dtype if value is not None and known else None
+
+
+def can_compute(expr: Expr, relation: int, *, ansi: bool) -> bool:
+    """Whether a reader of this relation can compute a key."""
+    return expr.dtype == computed_type(expr, relation, ansi=ansi)
 
 
 def can_fold(call: Call, relation: int, *, ansi: bool) -> bool:
     """Whether it can compute this aggregate of its rows."""
     tested = call.filter is None or leaf_test(call.filter, relation, ansi=ansi) is not None
-    return tested and all(can_compute(arg, relation, ansi=ansi) for arg in call.args)
+    return tested and all(computed_type(arg, relation, ansi=ansi) for arg in call.args)
 
 
 def worker_aggregation(

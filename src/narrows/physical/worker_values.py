@@ -10,8 +10,8 @@
 
 The line is drawn where Arrow and Spark could disagree. Where whole numbers may overflow that is an
 error in Spark's ANSI mode, and a matter of which expressions are evaluated at all: there, sums and
-products of them are Spark's. Divisors are constants. Of DECIMALs only what has a place in 38 digits
-is taken, for there Spark begins to round.
+products of them are Spark's. Divisors are constants. Of DECIMALs only what Spark does not round is
+taken: it does where there may be more than 38 digits, unless at most 6 are behind the point.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from narrows.projection.values import (
     JoinedTexts,
     TextLength,
     Value,
+    WideProduct,
 )
 from narrows.schema import (
     BIGINT,
@@ -57,6 +58,9 @@ _DIVIDE, _REMAINDER, _DIV = operator("/"), operator("%"), operator("div")
 _NEGATIVE, _CASE, _JOIN = operator("negative"), operator("case"), operator("||")
 _LENGTHS = ("length", "char_length", "character_length", "len")
 _MOST_DIGITS = 38
+_KEPT_SCALE = 6
+_COMPUTED_DIGITS = 76
+"""Those of Arrow's widest numbers."""
 
 ColumnPlace = Callable[[Path], int]
 """Where the column of a leaf stands."""
@@ -141,7 +145,7 @@ class ValueTranslator:
             if both is None:
                 return None
             return TypedValue(Arithmetic(name, both[0].value, both[1].value), both[0].dtype)
-        return _of_decimals(name, left, right)
+        return _of_decimals(name, left, right, ansi=self.ansi)
 
     def _negative(self, value: TypedValue | None) -> TypedValue | None:
         if value is None or value.dtype not in (*INTEGRAL, DOUBLE):
@@ -271,7 +275,9 @@ def _of_doubles(name: str, left: TypedValue, right: TypedValue) -> TypedValue | 
     return TypedValue(Arithmetic(name, one.value, other.value), DOUBLE)
 
 
-def _of_decimals(name: str, left: TypedValue, right: TypedValue) -> TypedValue | None:
+def _of_decimals(
+    name: str, left: TypedValue, right: TypedValue, *, ansi: bool
+) -> TypedValue | None:
     one, other = _decimal(left), _decimal(right)
     if one is None or other is None:
         return None
@@ -285,7 +291,11 @@ def _of_decimals(name: str, left: TypedValue, right: TypedValue) -> TypedValue |
         whole = max(p.precision - p.scale, q.precision - q.scale)
         made = Decimal(whole + scale + 1, scale)
     if made.precision > _MOST_DIGITS:
-        return None
+        # Spark keeps up to six digits behind the point; what then has no place is NULL, or fails.
+        if name != "*" or ansi or made.scale > _KEPT_SCALE or made.precision > _COMPUTED_DIGITS:
+            return None
+        made = Decimal(_MOST_DIGITS, made.scale)
+        return TypedValue(WideProduct(a, b, made), made)
     return TypedValue(Arithmetic(name, a, b), made)
 
 

@@ -24,7 +24,7 @@ from narrows.functions.users import LOOKS, users_function
 from narrows.logical.build.on_change import check_on_change
 from narrows.planner.handed_on import mismatch, writers_of
 from narrows.planner.query import plan_query
-from narrows.planner.rules import OFF_BY_DEFAULT, settings
+from narrows.planner.rules import settings
 from narrows.schema import UNKNOWN
 from narrows.sql.binder.function_body import check_body
 from narrows.sql.parser.script import parse, parse_each
@@ -59,7 +59,7 @@ class Catalog(ObjectStore):
     """Everything that has been declared. Planning needs nothing else: no Spark, no JVM."""
 
     def __init__(self) -> None:
-        super().__init__(OFF_BY_DEFAULT)
+        super().__init__()
         self._planned: dict[str, tuple[Pipeline, Plan]] = {}
         """Plans that were made when pipelines were declared."""
 

@@ -18,6 +18,7 @@ from narrows.logical.streaming.supported import check_streaming
 from narrows.logical.streaming.updates import NOT_TOLD_APART, updates_of
 from narrows.logical.walk import sources_of
 from narrows.notices import Notice
+from narrows.optimizer.rule import Rule
 from narrows.optimizer.rules.covering_projection import projection_notices
 from narrows.optimizer.runner import run_rules
 from narrows.physical.low_latency import why_not_low_latency
@@ -53,7 +54,8 @@ def plan_query(
             built = build(query, catalog.find_table, catalog.all_functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
-            plan = _optimise(bound, built.notices, disabled, check, ansi=catalog.is_ansi())
+            rules = physical_rules(ansi=catalog.is_ansi(), measured=catalog.measured)
+            plan = _optimise(bound, built.notices, rules, disabled, check)
             return plan if pipeline is None else _for_pipeline(plan, pipeline)
     except NarrowsError as error:
         raise error.located(query.text) from None
@@ -62,15 +64,12 @@ def plan_query(
 def _optimise(
     bound: Node,
     notices: Sequence[Notice],
+    rules: Sequence[Rule],
     disabled: frozenset[str],
     check: Check | None,
-    *,
-    ansi: bool,
 ) -> Plan:
     logical, runs = run_rules(bound, LOGICAL_RULES, disabled=disabled, check=check)
-    physical, physical_runs = run_rules(
-        lower(logical), physical_rules(ansi=ansi), disabled=disabled, check=check
-    )
+    physical, physical_runs = run_rules(lower(logical), rules, disabled=disabled, check=check)
     losses = required(logical).losses.values()
     return Plan(
         bound=bound,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from narrows.catalog.measured import NOTHING_MEASURED, Measured
 from narrows.optimizer.rule import Rule
 from narrows.optimizer.rules.common_conjuncts import CommonConjuncts
 from narrows.optimizer.rules.constant_folding import ConstantFolding
 from narrows.optimizer.rules.covering_projection import CoveringProjection
+from narrows.optimizer.rules.implied_tests import ImpliedTests
 from narrows.optimizer.rules.list_element_pruning import ListElementPruning
 from narrows.optimizer.rules.predicate_pushdown import PredicatePushdown
 from narrows.optimizer.rules.projection_pushdown import ProjectionPushdown
@@ -16,6 +18,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
+from narrows.physical.rules.join_filter_into_reader import JoinFilterIntoReader
 from narrows.physical.rules.partial_aggregation_into_reader import PartialAggregationIntoReader
 from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
@@ -24,6 +27,7 @@ from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRew
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
     CommonConjuncts(),  # before they are pushed down: what all branches ask for can move
+    ImpliedTests(),  # after those, which may leave no OR; what is implied can move
     PredicatePushdown(),  # before pruning: predicates take their columns along
     TopLevelColumnPruning(),  # the same demand at three depths, so that each step can be shown
     StructFieldPruning(),
@@ -33,12 +37,16 @@ LOGICAL_RULES: tuple[Rule, ...] = (
 )
 
 
-def physical_rules(*, ansi: bool) -> tuple[Rule, ...]:
-    """`ansi`: an overflow is an error, so what may overflow is not for readers to compute."""
+def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tuple[Rule, ...]:
+    """`ansi`: an overflow is an error, so what may overflow is not for readers to compute;
+    `measured`: what is known of sources."""
     return (
         StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
         FilterIntoDecoder(ansi),  # the reader drops rows before they are shipped
-        PartialAggregationIntoReader(ansi),  # after filters: what they drop is in no group
+        JoinFilterIntoReader(measured),  # after filters: they tell which readers have few rows
+        PartialAggregationIntoReader(
+            ansi, measured
+        ),  # after filters: what they drop is in no group
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),
         ProjectionIntoReader(ansi),  # last: what is delayed is not computed
@@ -55,18 +63,13 @@ PRUNING: frozenset[str] = frozenset(
         "CoveringProjection",
         "ProjectionPushdown",
         "FilterIntoDecoder",
+        "JoinFilterIntoReader",
         "PartialAggregationIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
         "ProjectionIntoReader",
     }
 )
 """The rules that decide what is decoded and shipped; without them it is everything."""
-
-
-OFF_BY_DEFAULT: frozenset[str] = frozenset({"PartialAggregationIntoReader"})
-"""Rules that are right, and not shown to be worth it: `SET narrows.rule.<name> = on`. To aggregate
-in the reader took as long as in Spark where groups are few, and a fifth longer where wide documents
-have a group each: what is shipped then is wider (`bench/reading.py --only "sums of"`)."""
 
 
 def settings() -> dict[str, str]:

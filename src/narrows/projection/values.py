@@ -55,6 +55,15 @@ class Arithmetic(Value):
 
 
 @dataclass(frozen=True)
+class WideProduct(Value):
+    """`left * right` of two DECIMALs that may have more digits than there are: then it is NULL."""
+
+    left: Value
+    right: Value
+    dtype: DataType
+
+
+@dataclass(frozen=True)
 class Choice(Value):
     """`CASE WHEN test THEN value ELSE other END`, where both values are of one type."""
 

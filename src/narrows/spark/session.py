@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.catalog.declare import declared_source
 from narrows.catalog.describe import ResultTable
 from narrows.catalog.in_use import refuse_changes, refuse_running
+from narrows.catalog.measured import NOTHING_MEASURED, Measured
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
@@ -31,6 +32,7 @@ from narrows.plugins.registry import CONNECTORS
 from narrows.schema import Struct
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.spark.compile.context import Context
+from narrows.spark.read.measured import key_repeats, source_size
 from narrows.spark.read.payload_frame import PayloadFrame
 from narrows.spark.read.table import TableReads
 from narrows.spark.run.analyze import explain_analyze
@@ -131,6 +133,7 @@ class Session:
         self._projections = Projections(self._context, catalog)
         self._tables = SessionTables(spark)
         catalog.is_ansi = self._is_ansi
+        catalog.measured = Measured(source_size, key_repeats)
         if looks_elsewhere:
             catalog.elsewhere = self._tables
             catalog.functions.elsewhere = self._tables.function
@@ -442,6 +445,7 @@ class Session:
             self._tables.forget()
         if self.catalog.is_ansi == self._is_ansi:
             self.catalog.is_ansi = lambda: False
+            self.catalog.measured = NOTHING_MEASURED
         if self.catalog.elsewhere is self._tables:
             self.catalog.elsewhere = self.catalog.functions.elsewhere = None
 

@@ -32,6 +32,7 @@ from narrows.projection.values import (
     JoinedTexts,
     TextLength,
     Value,
+    WideProduct,
 )
 
 _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply, "/": pc.divide}
@@ -75,6 +76,8 @@ def _value(value: Value, rows: pa.RecordBatch) -> pa.Array | pa.Scalar:
             return pc.subtract(dividend, pc.multiply(pc.divide(dividend, divisor), divisor))
         case Arithmetic(operator, left, right):
             return _ARITHMETIC[operator](_operand(left, rows), _operand(right, rows))
+        case WideProduct(left, right, dtype):
+            return _wide_product(evaluate(left, rows), evaluate(right, rows), arrow_type(dtype))
         case Choice(test, chosen, other):
             # What SQL does not know is not chosen; Arrow would make it NULL.
             taken = pc.fill_null(evaluate(test, rows), False)
@@ -88,6 +91,32 @@ def _value(value: Value, rows: pa.RecordBatch) -> pa.Array | pa.Scalar:
             return pc.binary_join_element_wise(*(evaluate(t, rows) for t in texts), separator)
         case _:
             raise InternalError(f"no reader computes {type(value).__name__}")
+
+
+def _wide_product(left: pa.Array, right: pa.Array, dtype: pa.DataType) -> pa.Array:
+    # Arrow goes by the digits that values might have, so it is told how many these have.
+    digits = [_digits(values) for values in (left, right)]
+    if sum(digits) < dtype.precision:
+        narrow = [
+            values.cast(pa.decimal128(count, values.type.scale))
+            for values, count in zip((left, right), digits, strict=True)
+        ]
+        return pc.multiply(*narrow).cast(dtype)
+    wide = [
+        values.cast(pa.decimal256(count, values.type.scale))
+        for values, count in zip((left, right), digits, strict=True)
+    ]
+    product = pc.multiply(*wide)
+    largest = pa.scalar(Decimal((0, (9,) * dtype.precision, -dtype.scale)), product.type)
+    fits = pc.less_equal(pc.abs(product), largest)
+    return pc.if_else(fits, product, pa.scalar(None, product.type)).cast(dtype)
+
+
+def _digits(values: pa.Array) -> int:
+    """The digits of the longest number, those behind the point included."""
+    ends = [end.as_py() for end in pc.min_max(values).values() if end.is_valid]
+    scale = int(values.type.scale)
+    return max([1, scale, *(len(str(abs(int(end.scaleb(scale))))) for end in ends)])
 
 
 def _test(test: Predicate, rows: pa.RecordBatch) -> pa.Array:

@@ -9,13 +9,14 @@ shipping what there is and going on. Where keys hardly repeat, folding costs mor
 task that sees this stops folding, and ships rows in their partial form.
 
 Groups need not be Spark's groups, only parts of them: 0.0 and -0.0 may be two here. Sums of whole
-numbers are only made where they fit: if they overflow, that is for Spark to say, which wraps them
-or fails.
+numbers and of DECIMALs are only made where they fit: if they overflow, that is for Spark to say,
+which wraps them, makes them NULL or fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +30,6 @@ _FOLDED_TOGETHER = 16_384
 _KEPT_GROUPS = 65_536
 _KEPT_BYTES = 32 << 20
 _SHIPPED_ROWS = 16_384
-_LARGEST = 2**63 - 1
 
 
 class PartialAggregator:
@@ -41,7 +41,7 @@ class PartialAggregator:
         self._waiting: list[pa.RecordBatch] = []
         self._groups: list[pa.Table] = []
         self._bounds = [0] * len(what.folds)
-        """For each sum of whole numbers: what it may have come to, at most."""
+        """For each sum that may not fit: what it may have come to, at most."""
         self._folds = True
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -86,10 +86,11 @@ class PartialAggregator:
         bounds = list(self._bounds)
         for place, made in enumerate(self._what.folds):
             values = rows.column(len(self._what.keys) + place)
-            if made.kind is FoldKind.SUM and pa.types.is_int64(values.type):
-                bounds[place] += _largest(values) * rows.num_rows
-        if max(bounds, default=0) > _LARGEST:
-            return False
+            largest = _largest_sum(values.type) if made.kind is FoldKind.SUM else None
+            if largest is not None:
+                bounds[place] += int(_largest(values) * rows.num_rows)
+                if bounds[place] > largest:
+                    return False
         self._bounds = bounds
         return True
 
@@ -183,7 +184,20 @@ _WHOLE = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 # --- sizes ----------------------------------------------------------------------------------------
 
 
-def _largest(values: pa.ChunkedArray) -> int:
+_MOST_DIGITS = 38
+
+
+def _largest_sum(dtype: pa.DataType) -> int | None:
+    """What a sum of the type can be, at most, before the point; None where none is too large."""
+    if pa.types.is_int64(dtype):
+        return 2**63 - 1
+    # Of fewer digits, ten thousand million of the largest values make a sum that has a place.
+    if pa.types.is_decimal(dtype) and dtype.precision == _MOST_DIGITS:
+        return int(10 ** (_MOST_DIGITS - dtype.scale) - 1)
+    return None
+
+
+def _largest(values: pa.ChunkedArray) -> int | Decimal:
     ends = pc.min_max(values)
     return max((abs(end.as_py()) for end in ends.values() if end.is_valid), default=0)
 

@@ -6,7 +6,7 @@ connector's business.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.event_time import with_event_time
+from narrows.worker.key_sets import KeyGatherer, KeySet
 from narrows.worker.metadata import MetadataReader, demanded_metadata
 from narrows.worker.partial_aggregator import PartialAggregator
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
@@ -58,15 +59,17 @@ def read_share(
     *,
     task: int = 0,
     reader: RangeReader | None = None,
+    keys: Sequence[KeySet] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some ranges. `batch` is the number of their entry and `task` that of the share;
-    `total` is for whoever wants to know what was counted, `reader` from whoever has one open."""
+    `total` is for whoever wants to know what was counted, `reader` from whoever has one open;
+    `keys` are what the columns of `spec.keys` are tested by."""
     reader = reader or open_reader(spec)
     part = CountsPart(spec.statistics, batch, str(task))
     shipping = Shipping(spec)
     for read, number in zip(share.ranges, share.places, strict=True):
         counts = ReadCounts()
-        rows = _read(spec, reader, read, RangePlace(batch, number), counts, total)
+        rows = _read(spec, reader, read, RangePlace(batch, number), keys, counts, total)
         yield from shipping.of(rows, counts)
         part.add(counts)
         if total is not None:
@@ -82,6 +85,7 @@ def _read(
     reader: RangeReader,
     read: Range,
     place: RangePlace,
+    keys: Sequence[KeySet],
     counts: ReadCounts,
     total: ReadCounts | None,
 ) -> Iterator[pa.RecordBatch]:
@@ -95,7 +99,7 @@ def _read(
                 decoded = with_time(spec, part.decoded)
                 dead_letters.add(part.payloads, decoded.bad)
                 counts.add(part.size, decoded)
-                waiting.add(ship(spec, decoded, order))
+                waiting.add(ship(spec, decoded, order, keys))
                 if waiting.is_worth_shipping:
                     yield waiting.take()
         except LostRangeError as lost:
@@ -140,21 +144,25 @@ def open_reader(spec: ReadSpec) -> RangeReader:
 
 
 class Shipping:
-    """What becomes of a task's rows on their way out: they are aggregated where the planner says
-    so, and counted."""
+    """What becomes of a task's rows on their way out: they are aggregated, or their keys gathered,
+    where the planner says so, and counted."""
 
     def __init__(self, spec: ReadSpec) -> None:
-        self._aggregator = None if spec.partial is None else PartialAggregator(spec.partial)
+        self._gathers: PartialAggregator | KeyGatherer | None = None
+        if spec.partial is not None:
+            self._gathers = PartialAggregator(spec.partial)
+        elif spec.gathers is not None:
+            self._gathers = KeyGatherer(spec.gathers)
 
     def of(self, rows: Iterator[pa.RecordBatch], counts: ReadCounts) -> Iterator[pa.RecordBatch]:
         for batch in rows:
-            for shipped in (batch,) if self._aggregator is None else self._aggregator.add(batch):
+            for shipped in (batch,) if self._gathers is None else self._gathers.add(batch):
                 counts.add_shipped(shipped)
                 yield shipped
 
     def rest(self, counts: ReadCounts) -> Iterator[pa.RecordBatch]:
         """What is left when there are no more rows."""
-        for shipped in () if self._aggregator is None else self._aggregator.rest():
+        for shipped in () if self._gathers is None else self._gathers.rest():
             counts.add_shipped(shipped)
             yield shipped
 
@@ -219,7 +227,9 @@ def _columns(spec: ReadSpec, batch: pa.RecordBatch) -> list[tuple[str, pa.Array]
     ]
 
 
-def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.RecordBatch:
+def ship(
+    spec: ReadSpec, decoded: Decoded, order: Order | None = None, keys: Sequence[KeySet] = ()
+) -> pa.RecordBatch:
     """The rows that pass the tests, with the columns that somebody needs outside."""
     batch, made = decoded.batch, decoded.fragments
     width = batch.num_columns
@@ -236,6 +246,8 @@ def ship(spec: ReadSpec, decoded: Decoded, order: Order | None = None) -> pa.Rec
         )
     if spec.predicate is not None:
         batch = keep(batch, spec.predicate)
+    for test, among in zip(spec.keys, keys, strict=False):
+        batch = batch.filter(among.has(batch.column(test.place)))
     shipped = _columns(spec, batch)
     if made is None:
         zone = str(spec.options.get("timezone", "UTC"))

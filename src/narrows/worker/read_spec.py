@@ -33,6 +33,14 @@ class ComputedColumn(NamedTuple):
     dtype: DataType
 
 
+class KeyTest(NamedTuple):
+    """Rows are kept whose column has one of the values that a query gives."""
+
+    place: int
+    values: str
+    """The query, in Spark's words. Spark runs it, and tells tasks what to read and the answer."""
+
+
 @dataclass(frozen=True)
 class ReadSpec:
     source: str
@@ -48,6 +56,11 @@ class ReadSpec:
     predicate: Predicate | None = None
     skipping: Predicate | None = None
     """As much of the predicate as can be told from the payload alone, on the columns of that."""
+    gathers: str | None = None
+    """What the list is called that a task ships in place of its rows: the values of the first
+    column, each once."""
+    keys: tuple[KeyTest, ...] = ()
+    """Which columns are tested by values that are not known before the query runs."""
     computed: tuple[ComputedColumn, ...] | None = None
     """What is made of a row; then these columns are shipped, in place of those that have names."""
     partial: PartialAggregation | None = None

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from narrows.errors import NarrowsError
-from narrows.planner.rules import OFF_BY_DEFAULT
 from narrows.service.core import Service
 from narrows.service.store import ServiceStore
 from narrows.sql.statements import ObjectKind
@@ -51,7 +50,7 @@ def test_what_was_declared_is_there_again(tmp_path: Path) -> None:
     with served(tmp_path) as api:
         assert api.get("/export").text == text
         assert api.get("/sinks/k").json()["connector"] == "console"
-        assert api.service.catalog.disabled_rules == OFF_BY_DEFAULT | {"ConstantFolding"}
+        assert api.service.catalog.disabled_rules == {"ConstantFolding"}
 
 
 def test_views_are_there_again_each_after_what_it_reads(tmp_path: Path) -> None:

@@ -16,15 +16,15 @@ Recognises: an aggregation right above a reader, whose keys and arguments the re
 count, count_if, sum, min, max, avg, bool_and, bool_or and their other names, each with FILTER where
 the reader can run the test. The argument of a DISTINCT becomes one more key, and Spark makes of
 these what it makes of rows. ROLLUP, CUBE and GROUPING SETS are for Spark to make of the finest
-groups. What reaches the JVM is one row for each group and task; a task whose keys hardly repeat
-ships its rows as they are.
+groups. A DISTINCT of what the reader can compute is keys alone. What reaches the JVM is one row for
+each group and task; a task whose keys hardly repeat ships its rows as they are, though wider.
 
 Refuses: any other call or expression, for nobody has shown that Arrow computes what Spark does.
 Readers that ship the order of rows. Streams in pipelines, where Spark goes by their event time.
-Keys of which `ANALYZE TABLE` has counted that they hardly repeat.
+Keys that hardly repeat, as `ANALYZE TABLE` has counted or the first rows of its files show.
 
-Terminates: each step puts a partial aggregation between an aggregation and its reader, where no
-other finds its place.
+Terminates: each step puts a partial aggregation right above a reader, where no other finds its
+place.
 """
 
 from __future__ import annotations
@@ -32,55 +32,88 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from narrows.catalog.measured import NOTHING_MEASURED, Measured
+from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import DataSink, NamedExpr, Node, default_name, relation_of
 from narrows.logical.walk import fresh_numbers, topological, transform_up
 from narrows.optimizer.estimates import Estimates
 from narrows.physical.nodes import (
     PhysicalAggregation,
+    PhysicalDistinct,
     PhysicalPartialAggregation,
+    PhysicalProject,
     PhysicalReader,
 )
 from narrows.physical.partial_calls import take_apart
-from narrows.physical.worker_aggregation import can_compute, can_fold
+from narrows.physical.worker_aggregation import can_compute, can_fold, computed_type
+from narrows.schema import UNKNOWN, DataType
+
+_WORTH_IT = 4.0
+"""How many rows must have the same keys, on average."""
 
 
 @dataclass(frozen=True)
 class PartialAggregationIntoReader:
     ansi: bool = False
     """Is an overflow an error?"""
+    measured: Measured = NOTHING_MEASURED
 
     def apply(self, plan: Node) -> Node | None:
         in_pipeline = any(isinstance(node, DataSink) for node in topological(plan))
         fresh, estimates = fresh_numbers(plan), Estimates(plan)
 
+        def reads(node: Node) -> bool:
+            if not isinstance(node, PhysicalReader) or node.order or node.encodes:
+                return False
+            return node.source.bounded or not in_pipeline
+
         def split(node: Node) -> Node | None:
-            if not isinstance(node, PhysicalAggregation):
+            made: PhysicalAggregation | PhysicalDistinct | None = None
+            match node:
+                case PhysicalAggregation(child=PhysicalReader() as reader) if reads(reader):
+                    made = _split(node, reader, fresh, ansi=self.ansi)
+                case PhysicalDistinct(child=PhysicalProject(child=PhysicalReader() as reader)):
+                    made = _distinct(node, ansi=self.ansi) if reads(reader) else None
+            partial = None if made is None else made.child
+            if not isinstance(partial, PhysicalPartialAggregation):
                 return None
-            reader = node.child
-            if not isinstance(reader, PhysicalReader) or reader.order or reader.encodes:
-                return None
-            if in_pipeline and not reader.source.bounded:
-                return None
-            if _hardly_repeats(node, reader, estimates):
-                return None
-            return _split(node, reader, fresh, ansi=self.ansi)
+            return None if self._hardly_repeats(partial, estimates) else made
 
         return transform_up(plan, split)
 
+    def _hardly_repeats(self, partial: PhysicalPartialAggregation, estimates: Estimates) -> bool:
+        keys, reader = [expr for _, expr in partial.keys], partial.reader
+        if not keys:
+            return False
+        if reader.source.statistics is not None:
+            distinct = max((estimates.distinct(key) or 0.0 for key in keys), default=0.0)
+            return distinct > estimates.rows(reader) / _WORTH_IT
+        repeats = self.measured.repeats(reader.source, reader.relation, keys)
+        return repeats is not None and repeats < _WORTH_IT
 
-def _hardly_repeats(
-    node: PhysicalAggregation, reader: PhysicalReader, estimates: Estimates
-) -> bool:
-    if reader.source.statistics is None or not node.keys:
-        return False
-    distinct = [estimates.distinct(expr) for _, expr in node.keys]
-    return max((count for count in distinct if count), default=0) > estimates.rows(reader) / 2
+
+def _distinct(node: PhysicalDistinct, *, ansi: bool) -> PhysicalDistinct | None:
+    project = node.child
+    assert isinstance(project, PhysicalProject)
+    reader = project.child
+    assert isinstance(reader, PhysicalReader)
+    if project.delayed or not project.fields:
+        return None
+    if not all(can_compute(expr, reader.relation.id, ansi=ansi) for _, expr in project.fields):
+        return None
+    partial = PhysicalPartialAggregation(
+        child=reader, keys=project.fields, calls=(), relation=project.relation
+    )
+    return replace(node, child=partial)
 
 
 def _split(
     node: PhysicalAggregation, reader: PhysicalReader, fresh: Iterator[int], *, ansi: bool
 ) -> PhysicalAggregation | None:
-    steps = [take_apart(expr) for _, expr in node.calls]
+    def type_of(arg: Expr) -> DataType:
+        return computed_type(arg, reader.relation.id, ansi=ansi) or UNKNOWN
+
+    steps = [take_apart(expr, type_of) for _, expr in node.calls]
     known = [taken for taken in steps if taken is not None]
     more_keys = (key for taken in known for key in taken.keys)
     keys = list(dict.fromkeys((*(expr for _, expr in node.keys), *more_keys)))

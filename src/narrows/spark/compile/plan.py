@@ -46,6 +46,7 @@ from narrows.logical.relational_nodes import (
     Union,
     Values,
 )
+from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalPartialAggregation,
     PhysicalProject,
@@ -55,6 +56,7 @@ from narrows.physical.nodes import (
 from narrows.schema import DataType
 from narrows.spark.compile import relational
 from narrows.spark.compile.drawn import drawn_once
+from narrows.spark.compile.key_queries import key_queries
 from narrows.spark.compile.subqueries import with_subquery
 from narrows.spark.read.reader import partial_spec, read_spec
 from narrows.spark.sql.frame import (
@@ -156,8 +158,8 @@ class Compiler:
         time: RunTime,
         given: Mapping[Node, Frame],
     ) -> None:
-        self._views = views
-        self._open_source = open_source
+        self.views = views
+        self.open_source = open_source
         self._time = time
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
@@ -166,6 +168,9 @@ class Compiler:
         self._around: list[Frame] = []
         # A stream is read by as many queries as read it, and knows no such tables.
         self._drawn = set() if time.checkpoint else drawn_once(plan)
+        self.readers = {
+            n.relation.id: n for n in topological(plan) if isinstance(n, PhysicalReader)
+        }
         self._done: dict[int, Frame] = {
             id(node): replace(frame, rows=SparkRows(views, frame.data))
             for node, frame in given.items()
@@ -254,26 +259,26 @@ class Compiler:
             case SetOperation(left=left, right=right):
                 return relational.set_operation(node, self.frame(left), self.frame(right))
             case OneRow():
-                return Frame(SparkRows(self._views, SqlText("SELECT 1 AS `one`")), {}, {})
+                return Frame(SparkRows(self.views, SqlText("SELECT 1 AS `one`")), {}, {})
             case Pivot():
                 return relational.pivot(node, self.frame(node.child))
             case Recursion():
                 return relational.recursion(node, self.frame(node.first), self.frame(node.step))
             case RecursiveRows():
                 return relational.of_relation(
-                    SparkRows(self._views, relational.recursive_rows(node)), node.relation
+                    SparkRows(self.views, relational.recursive_rows(node)), node.relation
                 )
             case SparkTable():
                 return relational.of_relation(
-                    SparkRows(self._views, relational.spark_table(node)), node.relation
+                    SparkRows(self.views, relational.spark_table(node)), node.relation
                 )
             case TableFunction():
                 return relational.of_relation(
-                    SparkRows(self._views, relational.table_function(node)), node.relation
+                    SparkRows(self.views, relational.table_function(node)), node.relation
                 )
             case Values():
                 return relational.of_relation(
-                    SparkRows(self._views, relational.values(node)), node.relation
+                    SparkRows(self.views, relational.values(node)), node.relation
                 )
             case _:
                 raise fail(
@@ -286,10 +291,10 @@ class Compiler:
     def _source(self, node: PhysicalReader) -> Frame:
         source, relation, window = node.source, node.relation.id, self._windows.get(node)
         end = input_end(source, relation, window, self._time.checkpoint)
-        spec = replace(read_spec(node), end=end)
+        spec = replace(read_spec(node, key_queries(self, node)), end=end)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
-            SparkRows(self._views, self._open_source(node, spec)),
+            SparkRows(self.views, self.open_source(node, spec)),
             {relation: shipped},
             {},
             spec.fragments,
@@ -298,7 +303,7 @@ class Compiler:
         return with_time(frame, node, window, self._time, end, joined=node in self._joined)
 
     def _partial(self, node: PhysicalPartialAggregation) -> Frame:
-        rows = SparkRows(self._views, self._open_source(node.reader, partial_spec(node)))
+        rows = SparkRows(self.views, self.open_source(node.reader, partial_spec(node)))
         return relational.of_relation(rows, node.relation)
 
     # --- relational operators ---------------------------------------------------------------------

@@ -8,22 +8,22 @@ from dataclasses import replace
 from narrows.catalog.objects import Source
 from narrows.demand import NOTHING, Demand
 from narrows.expressions.nodes import Expr, columns_of
-from narrows.logical.conjuncts import conjunction
-from narrows.logical.nodes import Project
+from narrows.logical.nodes import NamedExpr, Project, relation_of
 from narrows.logical.required import required
-from narrows.physical.nodes import PhysicalFilter, PhysicalPartialAggregation, PhysicalReader
+from narrows.physical.join_filters import Keys
+from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
+from narrows.physical.paths import source_path
 from narrows.physical.worker_aggregation import worker_aggregation
 from narrows.physical.worker_predicate import worker_predicate
 from narrows.projection.columns import Aspect, DecodeProjection
-from narrows.schema import Struct
 from narrows.spark.sql.frame import column_name, fragment_name
-from narrows.sql.scope import Relation
 from narrows.worker.event_time import EventTime
-from narrows.worker.read_spec import ReadSpec
+from narrows.worker.read_spec import KeyTest, ReadSpec
 
 
-def read_spec(node: PhysicalReader) -> ReadSpec:
-    """What the reader of this source has to decode, test, encode and ship."""
+def read_spec(node: PhysicalReader, key_queries: Sequence[str] = ()) -> ReadSpec:
+    """What the reader of this source has to decode, test, encode and ship; `key_queries` give the
+    values that its join filters test by."""
     source, relation, tests = node.source, node.relation.id, node.filter
     projection = DecodeProjection(
         source.schema,
@@ -43,6 +43,7 @@ def read_spec(node: PhysicalReader) -> ReadSpec:
         takes_null_payloads=node.metadata_alone,
         predicate=worker_predicate(tests, relation, projection),
         skipping=worker_predicate(_of_payload(tests, source), relation, projection.payload),
+        keys=_key_tests(node, projection, key_queries),
         options=source.options,
         on_error=str(source.options.get("on_error", "dead_letter")),
         event_time=_event_time(source, projection),
@@ -60,6 +61,28 @@ def partial_spec(node: PhysicalPartialAggregation) -> ReadSpec:
     return replace(spec, partial=partial)
 
 
+def key_spec(node: PhysicalReader, keys: Keys, key_queries: Sequence[str]) -> ReadSpec:
+    """What the reader has to do to tell the keys of its rows, and nothing else."""
+    demand = looked_at(node, [keys.of])
+    asked = replace(
+        node, decode_projection=demand, ships=demand, encodes=(), join_filters=keys.filters
+    )
+    return replace(read_spec(asked, key_queries), gathers="keys")
+
+
+def _key_tests(
+    node: PhysicalReader, projection: DecodeProjection, queries: Sequence[str]
+) -> tuple[KeyTest, ...]:
+    def place(tested: Expr) -> int:
+        path = source_path(tested, node.relation.id)
+        assert path is not None
+        return projection.by_place[path, Aspect.VALUE]
+
+    # Without the queries, the reader has all rows that Spark joins.
+    filters = zip(node.join_filters, queries, strict=False)
+    return tuple(KeyTest(place(made.tested), query) for made, query in filters)
+
+
 def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:
     if source.eventtime is None:
         return None
@@ -75,8 +98,11 @@ def _of_payload(tests: Sequence[Expr], source: Source) -> Sequence[Expr]:
 
 def _tested(node: PhysicalReader) -> Demand:
     """What the decoder's own tests look at: as if they stood in a filter above it."""
-    if not node.filter:
-        return NOTHING
-    test = PhysicalFilter(child=node, predicate=conjunction(node.filter))
-    nothing_else = Project(child=test, fields=(), relation=Relation(-1, None, Struct(())))
-    return required(nothing_else).row(node)
+    return looked_at(node, [*node.filter, *(made.tested for made in node.join_filters)])
+
+
+def looked_at(node: PhysicalReader, exprs: Sequence[Expr]) -> Demand:
+    """What these expressions look at of a reader's rows."""
+    fields = tuple(NamedExpr("", expr) for expr in exprs)
+    above = Project(child=node, fields=fields, relation=relation_of(-1, None, fields))
+    return required(above).row(node) if exprs else NOTHING

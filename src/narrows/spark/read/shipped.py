@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructType
 
-from narrows.schema import BIGINT, BINARY, BOOLEAN, DataType
+from narrows.schema import BIGINT, BINARY, BOOLEAN, STRING, Array, DataType
 from narrows.spark.sql.types import spark_struct
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
 from narrows.worker.row_order import ORDER_TYPE
@@ -22,6 +22,8 @@ def shipped_schema(spec: ReadSpec) -> StructType:
 
 def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
     """A data frame needs a column, also when only rows are counted."""
+    if spec.gathers is not None:
+        return [(spec.gathers, Array(key_type(spec.projection.columns[0].dtype)))]
     if spec.partial is not None:
         return list(zip(spec.partial.names, spec.partial.types, strict=True))
     if spec.computed is not None:
@@ -33,3 +35,8 @@ def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
     if spec.order is not None:
         named.append((spec.order, ORDER_TYPE))
     return named or [(ROWS_ONLY, BOOLEAN)]
+
+
+def key_type(dtype: DataType) -> DataType:
+    """What join keys of a type are told as: whole numbers and dates as the largest of them."""
+    return STRING if dtype == STRING else BIGINT

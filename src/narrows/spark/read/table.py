@@ -10,6 +10,9 @@ The rows that the filter drops are there to be believed in: Spark takes the map'
 large as the range, eight bytes a row, and chooses by that how to join. So there are as many as the
 table's columns that are read would fill. Spark counts them through in compiled code, in no time.
 
+Where rows are tested by the keys of a join, those come in the same row, as a list: a subquery that
+Spark answers before it starts the tasks.
+
 What reads the same of the same files is the same view, so Spark sees it, too: it broadcasts a table
 that a query joins twice only once, and the next query need not tell it everything again.
 """
@@ -29,14 +32,18 @@ from narrows.connectors.entry_log import Entry
 from narrows.connectors.opening import open_source
 from narrows.optimizer.estimates import type_width
 from narrows.spark.read.shipped import shipped_schema
+from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.rows import SqlText, Views, select
 from narrows.spark.sql.sql_text import quote
 from narrows.worker.carried import Carried
 from narrows.worker.count_files import forget_parts
+from narrows.worker.key_sets import key_set
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import ReadSpec
 
 _ROW_BYTES = 8
+_TASK_BYTES = 1 << 20
+"""Bytes for which it pays to have another task."""
 _LARGE = 256 << 20
 """Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
 
@@ -56,6 +63,8 @@ class TableReads:
         columns = [f"x{place}" for place in range(len(spec.names))]
         fragments = [f"y{place}" for place in range(len(spec.fragments))]
         same = replace(spec, names=tuple(columns), fragments=tuple(fragments), entry_log=None)
+        if spec.gathers is not None:  # read once more: what is counted, the other one counts
+            same = replace(same, statistics=None)
         if same.partial is not None:
             folded = tuple(f"z{place}" for place in range(len(same.partial.names)))
             same = replace(same, partial=replace(same.partial, names=folded))
@@ -92,20 +101,25 @@ def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:
 
 
 def _read(spark: SparkSession, spec: ReadSpec, source: SourceConnector, entry: Entry) -> DataFrame:
-    shares = source.split(entry, spec.partitions)
+    size = source.size(entry)
+    shares = source.split(entry, min(spec.partitions, 1 + size // _TASK_BYTES))
     forget_parts(spec.statistics)  # of what was read before: there may have been more tasks
-    step = max(1, believed_size(spec, source.size(entry)) // _ROW_BYTES // max(len(shares), 1))
+    step = max(1, believed_size(spec, size) // _ROW_BYTES // max(len(shares), 1))
     carried = Carried((spec, shares))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reads, parts = carried.value
         for batch in batches:
-            for row in batch.column(0).to_pylist():
+            for place, row in enumerate(batch.column(0).to_pylist()):
                 task = row // step
-                yield from read_share(reads, parts[task], task=task)
+                keys = [key_set(column[place]) for column in batch.columns[1:]]
+                yield from read_share(reads, parts[task], task=task, keys=keys)
 
-    rows = spark.range(0, len(shares) * step, 1, max(len(shares), 1))
-    return rows.where(f"id % {step} = 0").mapInArrow(read, shipped_schema(spec))
+    rows = spark.range(0, len(shares) * step, 1, max(len(shares), 1)).where(f"id % {step} = 0")
+    if spec.keys:
+        keys = [parsed_column(f"({test.values})") for test in spec.keys]
+        rows = rows.select("id", *(key.alias(f"k{place}") for place, key in enumerate(keys)))
+    return rows.mapInArrow(read, shipped_schema(spec))
 
 
 def believed_size(spec: ReadSpec, payload: int) -> int:

@@ -1,0 +1,34 @@
+"""The values that join filters test by, as queries for Spark.
+
+    SELECT collect_list(keys) FROM (a row for each task that reads supplier: a list of its keys)
+
+The tasks that give the keys test by those of others in the same way, so such queries stand in each
+other (`spark/read/table.py`). The other side of a join may have got rows since, which would find
+no partner here; so what the plan itself reads of the giver is looked up first, and the keys are
+those of at least as many rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from narrows.physical.join_filters import Keys
+from narrows.physical.nodes import PhysicalReader
+from narrows.spark.read.reader import key_spec
+from narrows.spark.sql.rows import SparkRows, SqlText, select
+
+if TYPE_CHECKING:
+    from narrows.spark.compile.plan import Compiler
+
+
+def key_queries(compiler: Compiler, node: PhysicalReader) -> list[SqlText]:
+    """For each of a reader's join filters the query of its values."""
+    return [_query(compiler, made.keys) for made in node.join_filters]
+
+
+def _query(compiler: Compiler, keys: Keys) -> SqlText:
+    reader = compiler.readers[keys.relation]
+    compiler.frame(reader)
+    spec = key_spec(reader, keys, [_query(compiler, made.keys) for made in keys.filters])
+    rows = SparkRows(compiler.views, compiler.open_source(reader, spec))
+    return select(["collect_list(keys)"], rows.text)

@@ -1,0 +1,115 @@
+"""Readers that drop rows which will find no partner: Spark's answers, and less is shipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import narrows
+from narrows.catalog.measured import NOTHING_MEASURED
+
+TABLES = {
+    "few": "id INT, kind STRING, day DATE, label STRING",
+    "some": "id BIGINT, few_id BIGINT, label STRING",
+    "many": "some_id BIGINT, label STRING, day DATE, v BIGINT",
+}
+QUERIES = (
+    # from few to some to many; an INT meets a BIGINT
+    "SELECT count(*), sum(v) FROM few, some, many"
+    " WHERE few.id = few_id AND some.id = some_id AND kind = 'a'",
+    # by texts and by days; NULLs among them
+    "SELECT m.v FROM few f JOIN many m ON f.label = m.label WHERE f.kind = 'b'",
+    "SELECT m.v, f.id FROM few f LEFT JOIN many m ON f.day = m.day WHERE f.kind = 'a'",
+    "SELECT m.v, f.id FROM many m RIGHT JOIN few f ON f.day = m.day AND m.v > 3 WHERE f.kind = 'a'",
+    # subqueries
+    "SELECT id FROM some WHERE label = 'x1' AND EXISTS (SELECT 1 FROM many WHERE some_id = id)",
+    "SELECT id FROM some WHERE label = 'x1' AND NOT EXISTS (SELECT 1 FROM many WHERE some_id = id)",
+    "SELECT sum(v) FROM many WHERE some_id IN (SELECT id FROM some WHERE label = 'x2')",
+    "SELECT id, (SELECT count(*) FROM many WHERE some_id = id) FROM some WHERE label = 'x3'",
+    # nobody is left to be joined with
+    "SELECT f.id, m.v FROM few f LEFT JOIN many m ON f.id = m.some_id WHERE f.kind = 'none'",
+    "SELECT count(*) FROM few f JOIN many m ON f.id = m.some_id WHERE f.kind = 'none'",
+)
+
+
+@pytest.fixture(scope="module")
+def session(
+    small_data: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[narrows.Session]:
+    folder = tmp_path_factory.mktemp("join-filters")
+    for table, rows in _rows().items():
+        (folder / table).mkdir()
+        lines = "\n".join(json.dumps(row) for row in rows)
+        (folder / table / "rows.json").write_text(lines, encoding="utf-8")
+        small_data.read.schema(TABLES[table]).json(str(folder / table)).createOrReplaceTempView(
+            table
+        )
+    with narrows.connect(small_data, state=folder / "state") as made:
+        made.catalog.measured = NOTHING_MEASURED  # files as small as these would not be tested
+        for table, schema in TABLES.items():
+            made.execute(
+                f"CREATE TABLE {table} ({schema})"
+                f" WITH (connector = 'file', path = '{folder / table}')"
+            )
+        yield made
+
+
+def _rows() -> dict[str, list[dict[str, object]]]:
+    def day(number: int) -> str | None:
+        return None if number % 7 == 0 else str(date(1969, 12, 25) + timedelta(days=number))
+
+    def label(number: int) -> str | None:
+        return None if number % 11 == 0 else f"x{number % 5}"
+
+    return {
+        "few": [{"id": n, "kind": "ab"[n % 2], "day": day(n), "label": label(n)} for n in range(6)],
+        "some": [
+            {"id": 2**40 * n if n % 3 else None, "few_id": n % 9, "label": label(n)}
+            for n in range(60)
+        ],
+        "many": [
+            {"some_id": 2**40 * (n % 70), "label": label(n), "day": day(n % 30), "v": n}
+            for n in range(400)
+        ],
+    }
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_the_rows_are_those_of_spark(session: narrows.Session, sql: str) -> None:
+    assert "join_filter=" in str(session.execute(f"EXPLAIN PHYSICAL {sql}")[0])
+    assert _sorted(session.query(sql)) == _sorted(session.spark.sql(sql))
+
+
+def test_less_is_shipped_and_everything_counted(session: narrows.Session) -> None:
+    counts = {}
+    for setting in ("off", "on"):
+        session.execute(f"SET narrows.rule.join_filter_into_reader = {setting}")
+        session.query(QUERIES[0]).collect()
+        counts[setting] = session.query_counts()
+    for table in TABLES:
+        assert counts["on"][table].rows_decoded == counts["off"][table].rows_decoded
+    assert counts["on"]["many"].rows_shipped < counts["off"]["many"].rows_shipped == 400
+
+
+def test_what_comes_between_two_queries_is_joined(session: narrows.Session, tmp_path: Path) -> None:
+    for table in ("left_side", "right_side"):
+        (tmp_path / table).mkdir()
+        session.execute(
+            f"CREATE TABLE {table} (k BIGINT, kind STRING)"
+            f" WITH (connector = 'file', path = '{tmp_path / table}')"
+        )
+    sql = "SELECT r.k FROM left_side l JOIN right_side r ON l.k = r.k WHERE l.kind = 'a'"
+    for number in range(2):
+        for table in ("left_side", "right_side"):
+            row = json.dumps({"k": number, "kind": "a"})
+            (tmp_path / table / f"{number}.json").write_text(row, encoding="utf-8")
+        assert sorted(row.k for row in session.query(sql).collect()) == list(range(number + 1))
+
+
+def _sorted(frame: DataFrame) -> list[str]:
+    return sorted(repr(tuple(row)) for row in frame.collect())

@@ -1,0 +1,105 @@
+"""Which readers test by the keys of which others, by the sizes of what they read."""
+
+from __future__ import annotations
+
+import narrows
+from narrows.catalog.measured import Measured
+from narrows.catalog.objects import Source
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalDecoder
+from narrows.planner.query import plan
+
+_MB = 1 << 20
+TABLES = {
+    "region": ("r_key BIGINT, r_name STRING", 0.1),
+    "nation": ("n_key BIGINT, n_region BIGINT, n_name STRING", 0.1),
+    "supplier": ("s_key BIGINT, s_nation BIGINT, s_name STRING", 2),
+    "orders": ("o_key BIGINT, o_date DATE, o_priority STRING", 400),
+    "lines": ("l_order BIGINT, l_supplier BIGINT, l_flag STRING", 2000),
+}
+
+
+def readers(sql: str, **sizes: float | None) -> list[PhysicalDecoder]:
+    """The readers of a query over tables of these sizes."""
+    catalog = narrows.Catalog()
+    for name, (schema, _) in TABLES.items():
+        catalog.execute(f"CREATE TABLE {name} ({schema}) WITH (connector = 'file', path = 'data')")
+    known: dict[str, float | None] = {name: size for name, (_, size) in TABLES.items()}
+    known.update(sizes)
+
+    def size_of(source: Source) -> int | None:
+        size = known[source.name]
+        return None if size is None else int(size * _MB)
+
+    catalog.measured = Measured(size=size_of)
+    nodes = topological(plan(sql, catalog).physical)
+    return [node for node in nodes if isinstance(node, PhysicalDecoder)]
+
+
+def join_filters(sql: str, **sizes: float | None) -> dict[str, list[str]]:
+    """What each of them tests by."""
+    made = readers(sql, **sizes)
+    return {n.source_text: [str(f) for f in n.join_filters] for n in made if n.join_filters}
+
+
+ALL = (
+    "SELECT count(*) FROM region, nation, supplier, orders, lines WHERE r_key = n_region"
+    " AND n_key = s_nation AND s_key = l_supplier AND o_key = l_order"
+)
+
+
+def test_small_tables_tell_what_the_large_one_drops() -> None:
+    assert join_filters(f"{ALL} AND r_name = 'ASIA'") == {
+        "lines": [
+            "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key"
+            " where nation.n_region in region.r_key"
+        ]
+    }
+
+
+def test_a_large_one_drops_rows_itself() -> None:
+    found = join_filters(f"{ALL} AND r_name = 'ASIA'", supplier=200)
+    assert found == {
+        "supplier": ["supplier.s_nation in nation.n_key where nation.n_region in region.r_key"],
+        "lines": [
+            "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key"
+            " where nation.n_region in region.r_key"
+        ],
+    }
+
+
+def test_filters_of_several_tables_come_together() -> None:
+    found = join_filters(f"{ALL} AND n_name = 'JAPAN' AND o_date = DATE '1994-01-01'")
+    assert found["lines"] == [
+        "lines.l_order in orders.o_key",
+        "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key",
+    ]
+
+
+def test_what_is_as_large_as_what_it_would_filter_is_not_read_twice() -> None:
+    sql = "SELECT l_flag FROM orders JOIN lines ON o_key = l_order WHERE o_priority = 'HIGH'"
+    assert join_filters(sql) == {"lines": ["lines.l_order in orders.o_key"]}
+    assert join_filters(sql, orders=1500) == {}
+
+
+def test_too_many_keys_are_not_collected() -> None:
+    sql = "SELECT l_flag FROM orders JOIN lines ON o_key = l_order WHERE o_priority = 'HIGH'"
+    assert join_filters(sql, orders=4_000, lines=20_000) == {}
+
+
+def test_without_sizes_tests_decide() -> None:
+    sql = "SELECT l_flag FROM orders JOIN lines ON o_key = l_order WHERE o_priority = 'HIGH'"
+    assert join_filters(sql, orders=None, lines=None) == {
+        "lines": ["lines.l_order in orders.o_key"]
+    }
+    both = f"{sql} AND l_flag = 'R'"
+    assert join_filters(both, orders=None, lines=None) == {}
+
+
+def test_a_reader_whose_rows_two_parts_of_a_query_share_drops_nothing() -> None:
+    sql = (
+        "WITH late AS (SELECT l_order, l_flag FROM lines)"
+        " SELECT l_flag FROM orders JOIN late ON o_key = l_order WHERE o_priority = 'HIGH'"
+    )
+    assert join_filters(sql) == {"lines": ["lines.l_order in orders.o_key"]}
+    assert join_filters(f"{sql} UNION ALL SELECT l_flag FROM late") == {}
