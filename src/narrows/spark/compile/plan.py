@@ -182,7 +182,7 @@ class Compiler:
         if found is None:
             found = self._frame(node)
             if id(node) in self._drawn:
-                found = found.with_rows(self._views.once(found.text))
+                found = found.with_rows(self.views.once(found.text))
             self._done[id(node)] = found
         return found
 
