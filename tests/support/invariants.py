@@ -109,4 +109,4 @@ def _computed(node: Node) -> Iterator[tuple[DataType, Expr]]:
             yield node.relation.schema.fields[ordinal].type, named.expr
     elif isinstance(node, (Aggregation, StatefulFunction)):
         types = [field.type for field in node.relation.schema]
-        yield from zip(types, node.expressions, strict=True)
+        yield from zip(types, node.expressions[: len(types)], strict=True)

@@ -33,11 +33,11 @@ class UntilWindow(GatheringWindow):
             return None
         return Refusal("of one row at most is every row by itself", 1, "ask for 2 or more")
 
-    def takes_row(self, waiting: Sequence[WindowRow], row: WindowRow) -> bool:
+    def takes_row(self, count: int, row: WindowRow) -> bool:
         return True
 
-    def is_full(self, waiting: Sequence[WindowRow]) -> bool:
-        return waiting[-1].args[0] is True or len(waiting) == self.most
+    def is_full(self, count: int, row: WindowRow) -> bool:
+        return row.args[0] is True or count == self.most
 
 
 @dataclass(frozen=True)

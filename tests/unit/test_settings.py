@@ -42,7 +42,7 @@ def test_explain_says_that_a_rule_is_the_reason() -> None:
     text = plan("SELECT count(*) FROM ev GROUP BY tumblingwindow('ss', 10)", made).explain(
         "physical"
     )
-    assert "incremental=no: `streaming_aggregation_rewrite` is off" in text
+    assert "state=rows (`streaming_aggregation_rewrite` is off)" in text
 
 
 @pytest.mark.parametrize(

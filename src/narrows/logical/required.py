@@ -144,6 +144,8 @@ class _Collector:
                     self.look(key, ALL)
                 for ordinal, (_, call) in enumerate(calls, start=len(keys)):
                     self.look(call, self._wanted(relation.id, ordinal))
+                for expr in node.expressions[len(keys) + len(calls) :]:
+                    self.look(expr, ALL)  # what else it goes by: the arguments of a window
             case (
                 StatefulFunction(calls=calls, relation=relation)
                 | Analytic(calls=calls, relation=relation)

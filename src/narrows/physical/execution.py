@@ -22,6 +22,7 @@ from narrows.physical.nodes import (
     PhysicalEncoder,
     PhysicalProject,
     PhysicalReader,
+    PhysicalStreamingAggregation,
 )
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Path
@@ -59,8 +60,7 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
             how = f"its readers write, for {why}, in tasks that run as long as it does"
             return Execution(ExecutionMode.CONTINUOUS, how)
         return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
-    window = kept_window(rows)
-    if window is not None:
+    if kept_window(rows) is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
     if batch_of_rows(rows) is not None:
         return Execution(ExecutionMode.TABLES, "each micro-batch is sorted by itself")
@@ -89,14 +89,20 @@ def rows_of(plan: Node) -> Node:
     return node
 
 
-def kept_window(plan: Node) -> Window | None:
+def kept_window(plan: Node) -> Node | None:
     """The window whose rows an aggregation above it folds when it closes."""
     for node in topological(plan):
         if isinstance(node, Aggregation) and node.folds:
             for below in topological(node):
-                if isinstance(below, Window):
+                if isinstance(below, Window) or is_folding_window(below):
                     return below
     return None
+
+
+def is_folding_window(node: Node) -> bool:
+    """Is it a window that rows cut, and that folds them itself? What it gives comes together in one
+    micro-batch, as the rows of a window do that keeps them."""
+    return isinstance(node, PhysicalStreamingAggregation) and node.remembers_rows
 
 
 def batch_of_rows(plan: Node) -> Node | None:

@@ -8,8 +8,8 @@ and written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand, of_columns
@@ -35,8 +35,10 @@ from narrows.logical.nodes import (
     Tail,
     UnaryNode,
     Window,
+    as_call,
     decoded_columns,
     metadata_info,
+    window_kind,
 )
 from narrows.physical.incremental import why_not_incremental
 from narrows.physical.join_filters import JoinFilter
@@ -44,6 +46,7 @@ from narrows.projection.columns import Path, path_text
 from narrows.projection.fragments import Fragment, OptionItems
 from narrows.schema import DataType
 from narrows.sql.scope import Relation
+from narrows.stateful.windows.window import RowWindow, StreamWindow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -210,8 +213,10 @@ class PhysicalAggregation(Aggregation):
     def info(self) -> Info:
         if not isinstance(self.child, Window):
             return super().info()
-        why = why_not_incremental(self) or "`streaming_aggregation_rewrite` is off"
-        return {**super().info(), "incremental": f"no: {why}"}
+        # Some reasons hold in ANSI mode only; where none holds the rule has not been asked.
+        why = why_not_incremental(self, ansi=False) or why_not_incremental(self, ansi=True)
+        why = why or "`streaming_aggregation_rewrite` is off"
+        return {**super().info(), "state": f"rows ({why})"}
 
 
 class PhysicalPartialAggregation(Aggregation):
@@ -242,8 +247,43 @@ class PhysicalStreamingAggregation(Aggregation):
     window: Call
     bounds: Relation
 
+    @property
+    def kind(self) -> type[StreamWindow]:
+        return window_kind(self.window)
+
+    @property
+    def remembers_rows(self) -> bool:
+        return self.kind.cut_by_rows
+
+    @property
+    def group(self) -> tuple[Expr, ...]:
+        """The keys, but for the window's bounds."""
+        keys = (expr for _, expr in self.keys)
+        return tuple(expr for expr in keys if self.bound(expr) is None)
+
+    @property
+    def cut_apart_by(self) -> tuple[Expr, ...]:
+        """Whose windows are cut apart, as in `Window`."""
+        return self.group if self.kind.keys_cut else self.window.partition_by
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*super().expressions, self.window)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        *folded, window = expressions
+        return replace(super().with_expressions(folded), window=as_call(window))
+
+    def bound(self, expr: Expr) -> int | None:
+        """Which column of the window a key is; None for others."""
+        if isinstance(expr, Column) and expr.id.relation == self.bounds.id:
+            return expr.id.ordinal
+        return None
+
     def info(self) -> Info:
-        return {"window": expression_text(self.window), **super().info()}
+        kind = self.kind
+        state = (kind.folds_to if issubclass(kind, RowWindow) else None) or "aggregates"
+        return {"window": expression_text(self.window), **super().info(), "state": state}
 
 
 class PhysicalSort(Sort):

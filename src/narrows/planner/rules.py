@@ -41,7 +41,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
     """`ansi`: an overflow is an error, so what may overflow is not for readers to compute;
     `measured`: what is known of sources."""
     return (
-        StreamingAggregationRewrite(),  # first: what a window keeps does not depend on the ends
+        StreamingAggregationRewrite(ansi),  # first: what a window keeps does not depend on the ends
         FilterIntoDecoder(ansi),  # the reader drops rows before they are shipped
         JoinFilterIntoReader(measured),  # after filters: they tell which readers have few rows
         PartialAggregationIntoReader(

@@ -15,3 +15,8 @@ class WindowRow(NamedTuple):
     place: tuple[Any, ...]
     args: tuple[Value, ...]
     values: tuple[Value, ...]
+
+
+def folded_row(values: tuple[Value, ...]) -> WindowRow:
+    """A row that was made of others: no time and no place of the stream is its own."""
+    return WindowRow(0, (), (), values)

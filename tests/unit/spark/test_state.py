@@ -95,10 +95,11 @@ def plan(
     path: str = "in",
     more: str = "",
     sql: str = "SELECT b, max(a) FROM {} GROUP BY b",
+    settings: str = "",
 ) -> Node:
     catalog = Catalog()
     catalog.execute(
-        f"CREATE STREAM {stream} (a BIGINT, b STRING)"
+        f"{settings} CREATE STREAM {stream} (a BIGINT, b STRING)"
         f" WITH (connector = 'file', path = '{path}'{more});"
         "CREATE SINK o WITH (connector = 'memory');"
         f"CREATE PIPELINE p INTO o AS {sql.format(f'{stream} {alias}')}"
@@ -196,6 +197,7 @@ def test_what_keeps_state_must_stay_as_it_is(tmp_path: Path, before: str, after:
     [
         ("SELECT lag(a) FROM {}", False),
         ("SELECT a FROM {} GROUP BY countwindow(2)", False),
+        ("SELECT max(a) FROM {} GROUP BY countwindow(2)", False),
         ("SELECT b, max(a) FROM {} GROUP BY b", True),
         ("SELECT max(a) FROM {} GROUP BY tumblingwindow('ss', 2)", True),
     ],
@@ -214,6 +216,16 @@ def test_rows_that_another_version_remembers_are_refused(
         claimed(tmp_path, "p", plan(sql=sql))
     assert raised.value.code == Code.CHECKPOINT_MISMATCH
     assert "narrows reset p" in str(raised.value)
+
+
+def test_rows_of_a_window_are_not_taken_for_its_aggregates(tmp_path: Path) -> None:
+    """What an earlier version began goes on with rows, if it is told to."""
+    sql = "SELECT max(a) FROM {} GROUP BY countwindow(2)"
+    rows = plan(sql=sql, settings="SET narrows.rule.streaming_aggregation_rewrite = off;")
+    claimed(tmp_path, "p", rows)
+    with pytest.raises(NarrowsError, match="what it remembers between rows changed"):
+        claimed(tmp_path, "p", plan(sql=sql))
+    claimed(tmp_path, "p", rows)
 
 
 # --- shared streams -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from narrows.expressions.text import expression_text
 from narrows.logical.nodes import Aggregation, Distinct, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.execution import batch_of_rows, kept_window
+from narrows.physical.execution import batch_of_rows, is_folding_window, kept_window
 from narrows.spark.compile.plan import OpenSource, compile_node, compile_plan
 from narrows.spark.windows.event_time import RunTime
 
@@ -38,18 +38,18 @@ def streamed(
 ) -> Streamed:
     """A plan in two parts, where one of them is made of each micro-batch."""
     _refuse_endless_distinct(plan)
+    if kept_window(plan) is not None or any(map(is_folding_window, topological(plan))):
+        _refuse_distinct_above(plan)
     batch = batch_of_rows(plan)
     if batch is None:
         return Streamed(compile_plan(plan, spark, stream, time), _output_mode(plan))
-    keeps_window = kept_window(plan) is not None
-    if keeps_window:
-        _refuse_distinct_above(plan)
     kept = compile_node(plan, batch, spark, stream, time)
 
     def finish(rows: DataFrame) -> DataFrame:
         return compile_plan(plan, spark, table, given={batch: kept.with_rows(rows)})
 
-    return Streamed(kept.data, "append" if keeps_window else _output_mode(batch), finish)
+    mode = _output_mode(batch) if kept_window(plan) is None else "append"
+    return Streamed(kept.data, mode, finish)
 
 
 def _output_mode(plan: Node) -> str:
@@ -61,7 +61,9 @@ def _output_mode(plan: Node) -> str:
 
 def _refuse_endless_distinct(plan: Node) -> None:
     for node in topological(plan):
-        if not isinstance(node, Aggregation) or not is_stream(node) or kept_window(node):
+        if not isinstance(node, Aggregation) or not node.folds or not is_stream(node):
+            continue
+        if kept_window(node) is not None:
             continue
         for _, call in node.calls:
             if isinstance(call, Call) and call.distinct:

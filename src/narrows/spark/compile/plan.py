@@ -222,7 +222,7 @@ class Compiler:
             case Window():
                 return cut_windows(self.frame(node.child), node, self._time)
             case PhysicalStreamingAggregation():
-                return aggregate_windows(self.frame(node.child), node)
+                return aggregate_windows(self.frame(node.child), node, self._time)
             case Join():
                 return self._join(node)
             case Aggregation():

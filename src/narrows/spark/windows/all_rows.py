@@ -6,7 +6,7 @@ It stands alone for the same reason as `window_processor`: workers load it, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from narrows.spark.windows.function_processor import RowCalls
 from narrows.spark.windows.window_processor import BOUNDS, RowShape, rows_of_window
 from narrows.stateful.functions.evaluate import evaluate
 from narrows.stateful.values import order_key
-from narrows.stateful.windows.window import RowWindow, run_to_end
+from narrows.stateful.windows.window import Cutter, run_to_end
 
 OfKey = Callable[[pa.Table], pa.Table]
 
@@ -53,8 +53,10 @@ def with_values(shape: RowCalls, types: Sequence[ResultType]) -> OfKey:
     return run
 
 
-def cut(window: RowWindow, shape: RowShape) -> OfKey:
-    """The windows of a key, each with its rows."""
+def cut(window: Cutter, shape: RowShape, made: Mapping[str, DataType] | None = None) -> OfKey:
+    """The windows of a key, each with its rows. `made` are the types of what it gives and does not
+    have from its rows."""
+    types = {name: arrow_type(dtype) for name, dtype in (made or {}).items()}
 
     def run(table: pa.Table) -> pa.Table:
         made = [shape.window_row(row) for row in table.to_pylist()]
@@ -64,7 +66,10 @@ def cut(window: RowWindow, shape: RowShape) -> OfKey:
             values.extend(rows_of_window(closed))
         schema = pa.schema(
             [
-                *(table.schema.field(name) for name in shape.kept),
+                *(
+                    pa.field(name, types[name]) if name in types else table.schema.field(name)
+                    for name in shape.given
+                ),
                 *(pa.field(name, pa.int64()) for name in BOUNDS),
             ]
         )

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from narrows.stateful.rows import WindowRow
 from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.values import order_key
-from narrows.stateful.windows.window import Closed, Open, RowWindow
+from narrows.stateful.windows.window import Closed, Cutter, Open
 
 TIME = "row_time"
 BOUNDS = ("start", "end", "number")
@@ -30,11 +30,13 @@ _STATE = "open BINARY, closes_at BIGINT"
 
 @dataclass(frozen=True)
 class RowShape:
-    """Where a row holds what: the columns it keeps, and those that the window looks at."""
+    """Where a row holds what: the columns it keeps, and those that the window looks at; and the
+    columns that the window gives, beside its bounds."""
 
     kept: tuple[str, ...]
     order: str
     args: tuple[str, ...]
+    given: tuple[str, ...]
 
     def window_row(self, row: Any) -> WindowRow:
         return WindowRow(
@@ -57,11 +59,11 @@ class WindowProcessor(StatefulProcessor):
     that is still open then closes.
     """
 
-    def __init__(self, window: RowWindow, shape: RowShape, ends: int | None) -> None:
+    def __init__(self, window: Cutter, shape: RowShape, ends: int | None) -> None:
         self._window = window
         self._shape = shape
         self._ends = ends
-        self._row = Row(*shape.kept, *BOUNDS)
+        self._row = Row(*shape.given, *BOUNDS)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle

@@ -14,8 +14,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.objects import Source
-from narrows.errors import Code, InternalError, fail
-from narrows.expressions.nodes import Column, ColumnId, Expr
+from narrows.errors import Code, fail
+from narrows.expressions.nodes import ColumnId, Expr
 from narrows.logical.nodes import DecodedSource, Join, JoinKind, Node, Window
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
@@ -24,13 +24,12 @@ from narrows.physical.source_order import goes_by_order
 from narrows.physical.stateful_calls import window_call
 from narrows.plugins.options import parse_duration
 from narrows.projection.columns import Aspect
-from narrows.schema import TIMESTAMP
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.sql_text import Typed, quote
 from narrows.spark.windows.clock import ClockSpec
 from narrows.spark.windows.event_time import RunTime, clock_mark, stamped, watermarked, with_clock
-from narrows.spark.windows.row_windows import cut_by_rows
+from narrows.spark.windows.row_windows import cut_by_rows, fold_by_rows
 from narrows.stateful.windows.window import RowWindow, SparkWindow, StreamWindow
 from narrows.worker.input_end import InputEnd
 
@@ -168,23 +167,24 @@ def ordered_pairs(joined: Frame, left: Frame, right: Frame, node: Join) -> Frame
 # --- windows --------------------------------------------------------------------------------------
 
 
-def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation) -> Frame:
+def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation, time: RunTime) -> Frame:
     """A window and its aggregation in one."""
-    window, relation = window_call(node.window).evaluator, node.relation.id
-    if not isinstance(window, SparkWindow):
-        raise InternalError(f"a {window.name} keeps its rows until it closes")
+    (window, args), relation = window_call(node.window), node.relation.id
+    if isinstance(window, RowWindow):
+        return fold_by_rows(frame, node, window, args, time)
+    assert isinstance(window, SparkWindow)
     named = [
         (expr, column_name(relation, ordinal))
         for ordinal, (_, expr) in enumerate((*node.keys, *node.calls))
     ]
     keys, calls = named[: len(node.keys)], named[len(node.keys) :]
-    bounds = {name: _bound(expr, node.bounds.id) for expr, name in keys}
+    bounds = {name: node.bound(expr) for expr, name in keys}
     group = [_key(frame, expr, name) for expr, name in keys if bounds[name] is None]
     folded = [parsed_column(frame.sql.text(expr)).alias(name) for expr, name in calls]
     data = frame.data.groupBy(*_grouping(frame, window, group)).agg(*folded)
     for name, bound in bounds.items():
         if bound is not None:
-            data = data.withColumn(name, F.col(f"{_CUT}.{bound}"))
+            data = data.withColumn(name, F.col(f"{_CUT}.{('start', 'end')[bound]}"))
     columns = {
         ColumnId(relation, ordinal): Typed(quote(name), expr.dtype)
         for ordinal, (expr, name) in enumerate(named)
@@ -218,11 +218,3 @@ def _grouping(frame: Frame, window: SparkWindow, keys: list[SparkColumn]) -> lis
 
 def _key(frame: Frame, expr: Expr, name: str) -> SparkColumn:
     return parsed_column(frame.sql.text(expr)).alias(name)
-
-
-def _bound(expr: Expr, relation: int) -> str | None:
-    """`start` or `end` when the key is a bound of the window."""
-    if isinstance(expr, Column) and expr.id.relation == relation:
-        assert expr.dtype == TIMESTAMP
-        return ("start", "end")[expr.id.ordinal]
-    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from narrows.stateful.arguments import COUNT
@@ -15,10 +14,12 @@ class CountWindow(GatheringWindow):
     name = "countwindow"
     arguments = (COUNT,)
 
+    takes_every_row = True
+
     size: int
 
-    def takes_row(self, waiting: Sequence[WindowRow], row: WindowRow) -> bool:
+    def takes_row(self, count: int, row: WindowRow) -> bool:
         return True
 
-    def is_full(self, waiting: Sequence[WindowRow]) -> bool:
-        return len(waiting) >= self.size
+    def is_full(self, count: int, row: WindowRow) -> bool:
+        return count >= self.size

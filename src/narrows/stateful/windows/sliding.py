@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from narrows.stateful.arguments import LENGTH, UNIT, optional
-from narrows.stateful.rows import WindowRow
-from narrows.stateful.windows.window import Closed, Open, RowWindow
+from narrows.stateful.folds.fold import Folding, Span
+from narrows.stateful.rows import WindowRow, folded_row
+from narrows.stateful.windows.window import Closed, Cutter, Open, RowWindow
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class SlidingWindow(RowWindow):
     name = "slidingwindow"
     arguments = (UNIT, LENGTH, optional(LENGTH))
     goes_by_time = True
+    takes_every_row = True
+    folds_to = "arguments"
 
     lookback: int
     lookahead: int = 0
@@ -44,20 +47,31 @@ class SlidingWindow(RowWindow):
         return (number, emitted, sorted([*kept, *rows], key=_by_time)), []
 
     def advance(self, state: Open, until: int | None) -> tuple[Open, list[Closed]]:
+        _, _, kept = state
+        state, due = self.cut(state, until)
+        return state, [
+            Closed(number, low, high, kept[first:last]) for number, low, high, (first, last) in due
+        ]
+
+    def cut(self, state: Open, until: int | None) -> tuple[Open, list[_Due]]:
+        """What is open afterwards, and the windows that are due."""
         number, emitted, kept = state
-        closed = []
+        due: list[_Due] = []
         for row in kept[emitted:]:
             if until is not None and row.time + self._after > until:
                 break
             low, high = row.time - self._before, row.time + self._after
-            first, last = bisect_left(kept, low, key=_time), bisect_right(kept, high, key=_time)
-            closed.append(Closed(number, low, high, kept[first:last]))
+            span = bisect_left(kept, low, key=_time), bisect_right(kept, high, key=_time)
+            due.append(_Due(number, low, high, span))
             number, emitted = number + 1, emitted + 1
         if until is None:
-            return (number, 0, []), closed
+            return (number, 0, []), due
         oldest = min([until, *(row.time for row in kept[emitted:])]) - self._before
         gone = sum(1 for row in kept[:emitted] if row.time < oldest)
-        return (number, emitted - gone, kept[gone:]), closed
+        return (number, emitted - gone, kept[gone:]), due
+
+    def folding(self, folding: Folding) -> Cutter:
+        return _FoldedSliding(self, folding)
 
     def due(self, state: Open) -> int | None:
         _, emitted, kept = state
@@ -78,6 +92,45 @@ class SlidingWindow(RowWindow):
     @property
     def _after(self) -> int:
         return self.lookahead * 1_000
+
+
+class _Due(NamedTuple):
+    """A window that closes: its number, its bounds, and which of the kept rows are in it."""
+
+    number: int
+    start: int
+    end: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class _FoldedSliding(Cutter):
+    """Such a window whose rows hold what the folds take, and nothing else: a row that leaves the
+    window must be known, so that it can be taken out of sums again. All rows are of one group."""
+
+    window: SlidingWindow
+    what: Folding
+
+    def start(self) -> Open:
+        return self.window.start()
+
+    def step(self, state: Open, rows: Sequence[WindowRow]) -> tuple[Open, list[Closed]]:
+        return self.window.step(state, rows)
+
+    def advance(self, state: Open, until: int | None) -> tuple[Open, list[Closed]]:
+        _, _, kept = state
+        state, due = self.window.cut(state, until)
+        folded = self.what.over(kept, [span for *_, span in due]) if due else []
+        return state, [
+            Closed(number, low, high, [folded_row(values)])
+            for (number, low, high, _), values in zip(due, folded, strict=True)
+        ]
+
+    def due(self, state: Open) -> int | None:
+        return self.window.due(state)
+
+    def is_empty(self, state: Open) -> bool:
+        return self.window.is_empty(state)
 
 
 def _time(row: WindowRow) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from narrows.stateful.arguments import CONDITION
@@ -22,8 +21,8 @@ class StateWindow(GatheringWindow):
     arguments = (CONDITION, CONDITION)
     keys_cut = False
 
-    def takes_row(self, waiting: Sequence[WindowRow], row: WindowRow) -> bool:
-        return bool(waiting) or row.args[0] is True
+    def takes_row(self, count: int, row: WindowRow) -> bool:
+        return count > 0 or row.args[0] is True
 
-    def is_full(self, waiting: Sequence[WindowRow]) -> bool:
-        return waiting[-1].args[1] is True
+    def is_full(self, count: int, row: WindowRow) -> bool:
+        return row.args[1] is True

@@ -11,7 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from narrows.errors import InternalError
 from narrows.stateful.arguments import Declared
+from narrows.stateful.folds.fold import Folding
 from narrows.stateful.rows import WindowRow
 
 
@@ -58,7 +60,7 @@ class SparkWindow(StreamWindow):
 
 class Closed(NamedTuple):
     """A window that closed. Its number is unique among the windows of its key; times are
-    microseconds."""
+    microseconds. Where a window folds, its rows are those that it has made of its groups."""
 
     number: int
     start: int
@@ -71,11 +73,9 @@ Open = Any
 (`stored.py`)."""
 
 
-class RowWindow(StreamWindow):
-    """Cut by rows: takes what is open and the new rows of its key, in the order of the source, to
-    what is open afterwards and the windows that closed. Times are microseconds."""
-
-    cut_by_rows = True
+class Cutter(ABC):
+    """Takes what is open and the new rows of a key, in the order of the source, to what is open
+    afterwards and the windows that closed. Times are microseconds."""
 
     @abstractmethod
     def start(self) -> Open: ...
@@ -97,7 +97,23 @@ class RowWindow(StreamWindow):
         """Is nothing open that another row, or the end of the input, could close?"""
 
 
-def run_to_end(window: RowWindow, rows: Iterable[WindowRow]) -> list[Closed]:
+class RowWindow(StreamWindow, Cutter):
+    """Cut by rows: keeps them until it closes, or folds them (`folding`)."""
+
+    cut_by_rows = True
+    takes_every_row: ClassVar[bool] = False
+    """Is every row in some window? Otherwise nothing may be computed of a row that could fail
+    before it is known whether the row is in one."""
+    folds_to: ClassVar[str | None] = None
+    """What it keeps where it folds: `aggregates`, or the `arguments` of aggregates for each row.
+    None: it can only keep its rows."""
+
+    def folding(self, folding: Folding) -> Cutter:
+        """The same window, of which only the results of folds are wanted."""
+        raise InternalError(f"a {self.name} keeps its rows")
+
+
+def run_to_end(window: Cutter, rows: Iterable[WindowRow]) -> list[Closed]:
     """All windows of a key whose rows are all there."""
     state, closed = window.step(window.start(), list(rows))
     _, rest = window.advance(state, None)
