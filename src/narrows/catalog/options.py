@@ -87,9 +87,9 @@ SINK_OPTIONS: tuple[OptionSpec, ...] = (
     OptionSpec(
         "mode",
         "what is written: whole rows (`full`, if nothing is said), what of them has changed"
-        " (`delta`), or, of aggregates without window, rows that stand for earlier ones (`update`)"
-        " or take their place (`upsert`)",
-        choices=("full", "delta", "update", "upsert"),
+        " (`delta`), or, of aggregates without window, rows that stand for earlier ones (`update`),"
+        " take their place (`upsert`), or follow a row that takes them back (`retract`)",
+        choices=("full", "delta", "update", "upsert", "retract"),
     ),
     *DELTA_OPTIONS,
 )

@@ -451,6 +451,17 @@ class Aggregation(UnaryNode):
         return info
 
 
+class RetractingAggregation(Aggregation):
+    """Groups of a stream that no window ends, for sinks that want retractions: whenever a group has
+    changed, a row of what it was and one of what it is. Its last call says which of them it is."""
+
+    folds = False  # its rows change no more: another row takes them back
+
+    @property
+    def remembers_rows(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sort(UnaryNode):
     keys: tuple[SortKey, ...]

@@ -30,6 +30,7 @@ from narrows.logical.nodes import (
     NamedExpr,
     Node,
     Project,
+    RetractingAggregation,
     Sort,
     StatefulFunction,
     Tail,
@@ -284,6 +285,11 @@ class PhysicalStreamingAggregation(Aggregation):
         kind = self.kind
         state = (kind.folds_to if issubclass(kind, RowWindow) else None) or "aggregates"
         return {"window": expression_text(self.window), **super().info(), "state": state}
+
+
+class PhysicalRetractingAggregation(RetractingAggregation):
+    def info(self) -> Info:
+        return {**super().info(), "state": "aggregates"}
 
 
 class PhysicalSort(Sort):

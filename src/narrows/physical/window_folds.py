@@ -22,7 +22,9 @@ from narrows.expressions.nodes import (
     walk,
 )
 from narrows.expressions.text import expression_text
-from narrows.logical.nodes import Aggregation, Window
+from narrows.logical.nodes import Aggregation, Node, RetractingAggregation, Window
+from narrows.logical.streaming.retractions import is_operation
+from narrows.logical.walk import topological
 from narrows.schema import (
     BIGINT,
     BOOLEAN,
@@ -80,6 +82,24 @@ def why_not_folded(aggregation: Aggregation, window: Window, *, ansi: bool) -> s
         for expr in looked_at:
             if _may_fail(expr, ansi=ansi):
                 return f"`{expression_text(expr)}` may fail in rows that are in no window"
+    return None
+
+
+def why_not_retracted(plan: Node) -> str | None:
+    """Why a pipeline cannot take back rows that it has written of groups; None if it can."""
+    for node in topological(plan):
+        if not isinstance(node, RetractingAggregation):
+            continue
+        for _, key in node.keys:
+            if not can_be_carried(key.dtype):
+                return f"`{expression_text(key)}` is no scalar, and groups rows"
+        for _, call in node.calls:
+            if is_operation(call):
+                continue
+            if isinstance(call, Call) and call.distinct:
+                return f"`{expression_text(call)}` would keep all values for ever"
+            if not isinstance(call, Call) or folded(call, ansi=False) is None:
+                return f"`{expression_text(call)}` needs all rows of a group"
     return None
 
 

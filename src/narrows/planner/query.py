@@ -14,6 +14,7 @@ from narrows.logical.build.query import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.required import required
 from narrows.logical.streaming.delta import changed_rows
+from narrows.logical.streaming.retractions import retracting
 from narrows.logical.streaming.supported import check_streaming
 from narrows.logical.streaming.updates import NOT_TOLD_APART, updates_of
 from narrows.logical.walk import sources_of
@@ -24,6 +25,7 @@ from narrows.optimizer.runner import run_rules
 from narrows.physical.low_latency import why_not_low_latency
 from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
+from narrows.physical.window_folds import why_not_retracted
 from narrows.planner.handed_on import mismatch, streams_of
 from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
 from narrows.plugins.registry import CONNECTORS, FORMATS
@@ -85,6 +87,11 @@ def _optimise(
 def _for_pipeline(plan: Plan, pipeline: Pipeline) -> Plan:
     """After the rules: `FROM l, r WHERE l.k = r.k` is a join by then."""
     checked = replace(plan, notices=(*plan.notices, *check_streaming(plan.logical)))
+    refused = why_not_retracted(plan.physical)
+    if refused is not None:
+        message = f"pipeline `{pipeline.name}` cannot write retractions: {refused}"
+        hint = "write updates (`mode = 'update'`), or use a window"
+        raise NarrowsError(Problem(Code.NOT_SUPPORTED, message, pipeline.query.span, hint))
     if not pipeline.wants_low_latency:
         return checked
     refusal = why_not_low_latency(plan.physical)
@@ -102,8 +109,11 @@ def _with_sinks(built: Built, pipeline: Pipeline, catalog: ObjectStore) -> Node:
         _refuse_reading_its_output(built.plan, pipeline, catalog.sink(name))
         _refuse_what_streams_cannot_read(built.plan, pipeline, catalog, catalog.sink(name))
     sinks = [catalog.sink(name) for name in pipeline.sinks]
-    rows = changed_rows(built, pipeline, sinks)
     updates = updates_of(built.plan, pipeline, sinks)
+    retracted = retracting(built, pipeline, sinks)
+    if retracted is not built.plan:
+        built, updates = replace(built, plan=retracted), None
+    rows = changed_rows(built, pipeline, sinks)
     if updates is not None and updates.key is None:
         built.notices.append(NOT_TOLD_APART)
     key = None if updates is None else updates.key or ()

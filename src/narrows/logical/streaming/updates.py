@@ -41,7 +41,7 @@ def updates_of(plan: Node, pipeline: Pipeline, sinks: Sequence[Sink]) -> Updates
     found = _found(plan)
     for sink in sinks:
         mode = sink.options.get("mode")
-        if mode not in ("update", "upsert"):
+        if mode not in ("update", "upsert", "retract"):
             continue
         if found is None:
             raise _problem(

@@ -28,6 +28,7 @@ from narrows.logical.nodes import (
     NamedExpr,
     Node,
     Project,
+    RetractingAggregation,
     Sort,
     StatefulFunction,
     Window,
@@ -70,6 +71,7 @@ from narrows.spark.sql.rows import SparkRows, SqlText, Views, select
 from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import input_end
+from narrows.spark.windows.retractions import retract_groups
 from narrows.spark.windows.row_functions import remember_rows
 from narrows.spark.windows.windows import (
     aggregate_windows,
@@ -211,7 +213,7 @@ class Compiler:
                 frame = self.frame(child)
                 where = f" WHERE {self.sql(frame).text(predicate)}"
                 return frame.with_rows(select(["*"], frame.text, where))
-            case Project(child=Aggregation(keys=(), sets=None) as folded):
+            case Project(child=Aggregation(keys=(), sets=None, folds=True) as folded):
                 # In one SELECT: only of an aggregation that nothing stands above does Spark know
                 # that it gives a row for no rows, and joins a correlated one without detours.
                 return self._folded(folded, node)
@@ -221,6 +223,8 @@ class Compiler:
                 return remember_rows(self.frame(node.child), node)
             case Window():
                 return cut_windows(self.frame(node.child), node, self._time)
+            case RetractingAggregation():
+                return retract_groups(self.frame(node.child), node)
             case PhysicalStreamingAggregation():
                 return aggregate_windows(self.frame(node.child), node, self._time)
             case Join():
