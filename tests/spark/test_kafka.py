@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import narrows
 from support.kafka import Topics
+from support.kafka_committed import committed
 from support.waiting import DEADLINE, await_that
 
 COLUMNS = "n BIGINT, site STRING, deep STRUCT<a: BIGINT, b: STRING>"
@@ -173,3 +174,39 @@ def test_a_table_begins_where_it_is_told(bench: Bench) -> None:
     with bench.connect(f"start_at = '{start}'", kind="TABLE") as session:
         rows = session.query("SELECT n FROM s ORDER BY n").collect()
         assert [row["n"] for row in rows] == [2, 5, 6, 8]
+
+
+def test_a_compacted_topic_keeps_the_last_row_of_each_group(bench: Bench) -> None:
+    """`mode = 'upsert'`: over restarts, and once the broker has thrown away what was replaced."""
+    kept = bench.topics.make(
+        cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", segment_ms="100"
+    )
+    brokers = f"connector = 'kafka', brokers = '{bench.topics.address}', topic = '{kept}'"
+    counted = "SELECT site, count(*) AS n, max(n) AS last FROM s GROUP BY site"
+    for first in (0, 40, 80):
+        bench.put(first, first + 40)
+        with bench.connect("max_messages_per_trigger = 20") as session:
+            session.execute(
+                f"CREATE SINK sites WITH ({brokers}, key = 'site', mode = 'upsert');"
+                f"CREATE PIPELINE counting INTO sites AS {counted}"
+            )
+            session.start("counting", once=True).await_done(timeout=DEADLINE)
+    expected = {}
+    for site in range(3):
+        numbers = [n for n in range(120) if n % 3 == site]
+        key = f"s{site}".encode()
+        expected[key] = {"site": f"s{site}", "n": len(numbers), "last": max(numbers)}
+
+    def written() -> list[tuple[bytes | None, dict[str, Any]]]:
+        found = committed(bench.topics.address, kept)
+        return [(m.key, json.loads(m.value)) for m in found if m.key != b"end"]
+
+    assert dict(written()) == expected, "the last of each key is that of now"
+
+    def compacted() -> bool:
+        """The broker compacts what stands in closed segments; one more message closes the last."""
+        bench.topics.put(kept, [b"{}"], key=b"end")
+        return len(written()) == len(expected)
+
+    await_that(compacted, "what was replaced is gone")
+    assert dict(written()) == expected
