@@ -8,7 +8,7 @@ from _pytest.mark.structures import ParameterSet
 import narrows
 from narrows.errors import Code, NarrowsError
 from narrows.expressions.nodes import Expr
-from narrows.logical.build import stateful
+from narrows.logical.builder import stateful
 from narrows.planner.query import plan_query
 from narrows.sql.parser.script import parse_query
 from support.golden import golden_catalog

@@ -21,7 +21,7 @@ from narrows.errors import Code, NarrowsError, Problem, did_you_mean, fail, join
 from narrows.explain.plan import Plan
 from narrows.files.names import check_name
 from narrows.functions.users import LOOKS, users_function
-from narrows.logical.build.on_change import check_on_change
+from narrows.logical.builder.on_change import check_on_change
 from narrows.planner.handed_on import mismatch, writers_of
 from narrows.planner.query import plan_query
 from narrows.planner.rules import settings

@@ -10,7 +10,7 @@ from narrows.catalog.options import LATENCY
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean
 from narrows.explain.plan import Plan
-from narrows.logical.build.query import Built, build
+from narrows.logical.builder.query import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.required import required
 from narrows.logical.streaming.delta import changed_rows

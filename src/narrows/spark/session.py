@@ -21,7 +21,7 @@ from narrows.catalog.measured import NOTHING_MEASURED, Measured
 from narrows.catalog.objects import Source
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.explain.plan import Plan
-from narrows.logical.build.on_change import check_on_change
+from narrows.logical.builder.on_change import check_on_change
 from narrows.logical.nodes import Node
 from narrows.logical.walk import sources_of, transform_up
 from narrows.physical.nodes import PhysicalSharedStream

@@ -19,7 +19,7 @@ from narrows.catalog.objects import Delta, Pipeline, Sink
 from narrows.errors import Code, NarrowsError, Problem, did_you_mean, listed
 from narrows.expressions.nodes import Call, Column, Expr, Literal
 from narrows.functions import builtin_functions, operator
-from narrows.logical.build.query import Built
+from narrows.logical.builder.query import Built
 from narrows.logical.nodes import (
     Distinct,
     Filter,

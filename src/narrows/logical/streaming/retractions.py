@@ -19,7 +19,7 @@ from narrows.errors import Code, NarrowsError, Problem
 from narrows.expressions.function import Function, Kind
 from narrows.expressions.nodes import Call, Column
 from narrows.functions import results
-from narrows.logical.build.query import Built
+from narrows.logical.builder.query import Built
 from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import (
     Aggregation,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from narrows.expressions.nodes import Call, Expr, SortKey, rewrite, walk
+from narrows.logical.builder.subqueries import WaitingSubqueries
 from narrows.logical.nodes import NamedExpr, as_call, is_aggregate
-from narrows.logical.build.subqueries import WaitingSubqueries
 from narrows.sql.scope import Relation
 
 

@@ -11,9 +11,9 @@ from narrows.errors import Code, Span, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Expr, Literal, SortKey
 from narrows.logical.nodes import Limit, NamedExpr, Node, Project, Sort
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.calls import sort_key
 from narrows.sql.binder.context import span_of
+from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Name
 
 

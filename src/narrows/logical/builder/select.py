@@ -16,12 +16,17 @@ from sqlglot import exp
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Cast, Expr, columns_of, rewrite, walk
-from narrows.logical.build.aliases import aliases_in_where
-from narrows.logical.build.analytic import plan_analytic
-from narrows.logical.build.clauses import Clauses
-from narrows.logical.build.from_clause import FromPlanner
-from narrows.logical.build.group_by import GroupBy
-from narrows.logical.build.grouping import plan_grouping
+from narrows.logical.builder.aliases import aliases_in_where
+from narrows.logical.builder.analytic import plan_analytic
+from narrows.logical.builder.clauses import Clauses
+from narrows.logical.builder.from_clause import FromPlanner
+from narrows.logical.builder.group_by import GroupBy
+from narrows.logical.builder.grouping import plan_grouping
+from narrows.logical.builder.ordering import bind_order, plan_limit
+from narrows.logical.builder.select_list import bind_select_list
+from narrows.logical.builder.stateful import plan_stateful, stateful_calls, take_last_rows
+from narrows.logical.builder.subqueries import WaitingSubqueries
+from narrows.logical.builder.unpartitioned import unpartitioned
 from narrows.logical.nodes import (
     Distinct,
     Filter,
@@ -31,19 +36,14 @@ from narrows.logical.nodes import (
     Sort,
     relation_of,
 )
-from narrows.logical.build.ordering import bind_order, plan_limit
-from narrows.logical.build.select_list import bind_select_list
-from narrows.logical.build.stateful import plan_stateful, stateful_calls, take_last_rows
-from narrows.logical.build.subqueries import WaitingSubqueries
-from narrows.logical.build.unpartitioned import unpartitioned
 from narrows.notices import Notice
 from narrows.schema import BOOLEAN, UNKNOWN
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import Problems, refused, span_of
+from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Scope
 
 if TYPE_CHECKING:
-    from narrows.logical.build.query import QueryPlanner
+    from narrows.logical.builder.query import QueryPlanner
 
 _HANDLED = frozenset(
     (

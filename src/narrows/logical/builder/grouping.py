@@ -12,8 +12,8 @@ from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, columns_of, walk
 from narrows.expressions.text import expression_text
 from narrows.functions.canonical import canonical
-from narrows.logical.build.clauses import Clauses, Grouping
-from narrows.logical.build.declared_arguments import check_arguments
+from narrows.logical.builder.clauses import Clauses, Grouping
+from narrows.logical.builder.declared_arguments import check_arguments
 from narrows.logical.nodes import (
     Aggregation,
     NamedExpr,

@@ -1,4 +1,4 @@
-"""GROUP BY: its keys and its window, bound. What becomes of them is in `logical/build/grouping.py`."""
+"""GROUP BY: its keys and its window, bound. What becomes of them is in `grouping.py`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlglot import exp
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, columns_of, walk
-from narrows.logical.build.clauses import Generated, Grouping
-from narrows.logical.build.grouping_sets import combine, expand
+from narrows.logical.builder.clauses import Generated, Grouping
+from narrows.logical.builder.grouping_sets import combine, expand
+from narrows.logical.builder.ordering import select_item
 from narrows.logical.nodes import NamedExpr
-from narrows.logical.build.ordering import select_item
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import refused, span_of
+from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Name
 
 _OF_GROUPS = (Kind.AGGREGATE, Kind.ANALYTIC)
@@ -55,9 +55,7 @@ class GroupBy:
             else:
                 yield element
 
-    def bind(
-        self, items: Sequence[NamedExpr], generated: Sequence[Generated]
-    ) -> Grouping | None:
+    def bind(self, items: Sequence[NamedExpr], generated: Sequence[Generated]) -> Grouping | None:
         node = self._node
         if node is None:
             return None

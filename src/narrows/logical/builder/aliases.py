@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from narrows.errors import Code, NarrowsError, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, columns_of, walk
-from narrows.logical.build.clauses import Generated
+from narrows.logical.builder.clauses import Generated
 from narrows.logical.nodes import NamedExpr
 from narrows.schema import Unaliased
 from narrows.sql.scope import Name

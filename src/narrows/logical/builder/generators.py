@@ -16,8 +16,8 @@ from narrows.expressions.nodes import Call, columns_of
 from narrows.logical.nodes import Generate, JoinKind, Node
 from narrows.logical.relational_nodes import OneRow, TableFunction
 from narrows.schema import UNKNOWN, Field, Struct, Unknown
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import name_of, refused, span_of
+from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Name, Relation, Scope
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from narrows.expressions.nodes import Column, Expr
 from narrows.logical.nodes import DataSource, NamedExpr, Node, Project
 from narrows.schema import Field, Struct
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import Problems
-from narrows.sql.scope import Relation, Scope
+from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.written_out import body_tree
+from narrows.sql.scope import Relation, Scope
 
 if TYPE_CHECKING:
-    from narrows.logical.build.query import QueryPlanner
+    from narrows.logical.builder.query import QueryPlanner
 
 
 def with_converted(

@@ -13,16 +13,17 @@ from narrows.catalog.objects import View
 from narrows.errors import Code, Span, fail
 from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.functions import operator
-from narrows.logical.conjuncts import conjunction, split, with_filter
-from narrows.logical.build.converted import with_converted
-from narrows.logical.build.generators import (
+from narrows.logical.builder.converted import with_converted
+from narrows.logical.builder.generators import (
     is_plain_generator,
     lateral_generator,
     lateral_view,
     table_function,
 )
-from narrows.logical.build.on_change import rows_that_change
-from narrows.logical.build.pivot import plan_pivot
+from narrows.logical.builder.on_change import rows_that_change
+from narrows.logical.builder.pivot import plan_pivot
+from narrows.logical.builder.subqueries import WaitingSubqueries
+from narrows.logical.conjuncts import conjunction, split, with_filter
 from narrows.logical.nodes import (
     DataSource,
     Filter,
@@ -36,14 +37,13 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.relational_nodes import OneRow, SparkTable
 from narrows.logical.results import rename_columns, result_relation
-from narrows.logical.build.subqueries import WaitingSubqueries
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import name_of, refused, span_of
-from narrows.sql.scope import Merged, Name, Relation, Scope
+from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.stars import spell_out
+from narrows.sql.scope import Merged, Name, Relation, Scope
 
 if TYPE_CHECKING:
-    from narrows.logical.build.query import QueryPlanner
+    from narrows.logical.builder.query import QueryPlanner
 
 _JOIN_KINDS = {
     ("", ""): JoinKind.INNER,
@@ -176,9 +176,7 @@ class FromPlanner:
         alias = node.args.get("alias")
         shown = alias.name if alias is not None and alias.name else name.text
         path = () if alias is not None and alias.name else table.path
-        relation = Relation(
-            self._ids.new(), shown, table.schema, path=path, hidden=table.hidden
-        )
+        relation = Relation(self._ids.new(), shown, table.schema, path=path, hidden=table.hidden)
         read = SparkTable(table=table, relation=relation)
         if alias is not None and alias.columns:
             return self._derived(self._queries.renamed(read, relation.shown), node)

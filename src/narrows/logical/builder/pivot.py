@@ -32,11 +32,11 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.relational_nodes import Pivot
 from narrows.schema import STRING, UNKNOWN, DataType, Field, Struct
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import name_of, refused, span_of
+from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.literals import literal
-from narrows.sql.scope import Relation
 from narrows.sql.binder.stars import Starred
+from narrows.sql.scope import Relation
 
 
 def plan_pivot(plan: Node, columns: Sequence[Starred], node: exp.Pivot, binder: Binder) -> Node:
@@ -83,9 +83,7 @@ def _aggregate(node: exp.Expr, binder: Binder) -> NamedExpr:
     """An aggregate, or something that is computed of aggregates."""
     expr = binder.bind_in("PIVOT", node.unalias(), Kind.AGGREGATE)
     inside = [part for part in walk(expr) if is_aggregate(part)]
-    of_rows = sum(1 for _ in columns_of(expr)) - sum(
-        1 for part in inside for _ in columns_of(part)
-    )
+    of_rows = sum(1 for _ in columns_of(expr)) - sum(1 for part in inside for _ in columns_of(part))
     if not inside or of_rows:
         binder.problems.raise_if_any()
         raise fail(

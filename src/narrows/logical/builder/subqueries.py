@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
-from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, columns_of, rewrite, walk
 from narrows.functions.spark_name import spark_name
 from narrows.logical.nodes import NamedExpr, Node, Project, Sort, as_call, is_aggregate, relation_of

@@ -21,7 +21,7 @@ from narrows.sql.parser.expression import MOST_STEPS
 from narrows.sql.scope import Name, Relation
 
 if TYPE_CHECKING:
-    from narrows.logical.build.query import QueryPlanner
+    from narrows.logical.builder.query import QueryPlanner
 
 
 def is_recursive(table: exp.Expr, name: Name) -> bool:

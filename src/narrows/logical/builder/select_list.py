@@ -12,15 +12,15 @@ from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, FieldAccess, Literal, walk
 from narrows.functions.spark_name import column_name, spark_name
-from narrows.logical.build.clauses import Generated
-from narrows.logical.build.generators import generated_relation
+from narrows.logical.builder.clauses import Generated
+from narrows.logical.builder.generators import generated_relation
 from narrows.logical.nodes import NamedExpr
 from narrows.notices import Notice
 from narrows.schema import Unaliased
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import name_of, refused
-from narrows.sql.scope import Relation
+from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.stars import spell_out, star_of, starred_sources
+from narrows.sql.scope import Relation
 
 _ALLOWED = (
     Kind.AGGREGATE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Expr, walk
-from narrows.logical.build.clauses import Clauses
+from narrows.logical.builder.clauses import Clauses
 from narrows.logical.nodes import NamedExpr, Node, default_name, relation_of
 from narrows.logical.relational_nodes import Analytic
 from narrows.sql.binder.context import Ids

@@ -29,8 +29,8 @@ from narrows.logical.nodes import (
 )
 from narrows.plugins.options import Options
 from narrows.schema import BOOLEAN
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import Ids, Problems
+from narrows.sql.binder.expression import Binder
 from narrows.sql.parser.script import parse_expressions
 from narrows.sql.scope import Relation, Scope
 

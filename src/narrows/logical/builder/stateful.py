@@ -12,8 +12,8 @@ from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, Expr, rewrite, walk
 from narrows.functions import builtin_functions
 from narrows.functions.canonical import canonical
-from narrows.logical.build.clauses import Clauses
-from narrows.logical.build.declared_arguments import check_arguments
+from narrows.logical.builder.clauses import Clauses
+from narrows.logical.builder.declared_arguments import check_arguments
 from narrows.logical.nodes import (
     NamedExpr,
     Node,

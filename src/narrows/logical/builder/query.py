@@ -1,4 +1,4 @@
-"""Queries as a whole: WITH, set operations, VALUES, brackets. `logical/build/select.py` plans one SELECT.
+"""Queries as a whole: WITH, set operations, VALUES, brackets. `select.py` plans one SELECT.
 
 A common table expression is planned once, and every use of it is a projection of that one plan. So
 the uses share it, and its sources decode the union of what the uses look at. Each use has columns
@@ -18,17 +18,17 @@ from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.expressions.nodes import Column, Expr, columns_of
 from narrows.functions import FunctionRegistry
 from narrows.functions.results import common
-from narrows.logical.build.select import SelectBuilder
-from narrows.logical.build.metadata import leave_out_metadata
+from narrows.logical.builder.metadata import leave_out_metadata
+from narrows.logical.builder.ordering import bind_order, plan_limit, sorted_per_batch
+from narrows.logical.builder.recursion import is_recursive, plan_recursion
+from narrows.logical.builder.select import SelectBuilder
 from narrows.logical.nodes import Distinct, NamedExpr, Node, Project, Sort, relation_of
-from narrows.logical.build.ordering import bind_order, plan_limit, sorted_per_batch
-from narrows.logical.build.recursion import is_recursive, plan_recursion
 from narrows.logical.relational_nodes import SetKind, SetOperation, Union, Values
 from narrows.logical.results import rename_columns, result_relation
 from narrows.notices import Notice
 from narrows.schema import Field, Struct
-from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.context import Ids, Problems, name_of, refused, span_of
+from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Name, Relation, Scope
 from narrows.sql.statements import Query
 

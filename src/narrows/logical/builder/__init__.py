@@ -1,0 +1,1 @@
+"""From a parsed query to a logical plan, clause by clause."""
