@@ -5,6 +5,7 @@
                          remembered                   acc_sum, lag
                          joined                       two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
+                         filled ──► passed            a topic in memory between two of them
 
 What is owed is computed from the number of rows alone, in plain Python.
 """
@@ -18,7 +19,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ CREATE STREAM s ({columns}) WITH ({files}, max_files_per_trigger = {most});
 CREATE STREAM e ({columns}) WITH ({files}, max_files_per_trigger = {most}, {time});
 CREATE STREAM f ({columns}) WITH ({files}, max_files_per_trigger = {most}, {time});
 CREATE STREAM t ({columns}) WITH ({files}, max_files_per_trigger = {most}, shared = true);
+CREATE SINK topic WITH (connector = 'memory', topic = 'between');
+CREATE STREAM u (a BIGINT, c BIGINT) WITH (connector = 'memory', topic = 'between');
 """
 _COLUMNS = "a BIGINT, k BIGINT, at TIMESTAMP, b STRUCT<c: BIGINT, d: STRING>"
 _SELECTS = {
@@ -55,9 +58,14 @@ _SELECTS = {
     "together": "SELECT a, b->c AS c FROM t",
     "filtered": "SELECT a, abs(a) * 10 AS c FROM t WHERE b->d = 'x'",
     "summed": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total FROM t",
+    "filled": "SELECT a, b->c AS c FROM s",
+    "passed": "SELECT a, c FROM u",
 }
 _OPTIONS = {"quick": "WITH (latency = 'low')"}
+_INTO = {"filled": "filled_out, topic"}
 PIPELINES = tuple(_SELECTS)
+_DOWNSTREAM = ("passed",)
+"""They read what others of them write."""
 SHARED = ("together", "filtered", "summed")
 """Rows that come while only others of them run are not for those that do not."""
 
@@ -97,8 +105,13 @@ class AllKinds:
             )
 
     def run_once(self) -> int:
-        """Has all of them read what is left, in few large batches; the exit code."""
-        process = self.run("--once", most=1_000)
+        """Has all of them read what is left, in few large batches; the exit code. Those that read
+        what others write come last: a run that ends does not wait for rows."""
+        first = [name for name in PIPELINES if name not in _DOWNSTREAM]
+        return self._run_once(first) or self._run_once(_DOWNSTREAM)
+
+    def _run_once(self, pipelines: Sequence[str]) -> int:
+        process = self.run(*pipelines, "--once", most=1_000)
         try:
             return process.wait(timeout=_PATIENCE)
         finally:
@@ -115,8 +128,8 @@ class AllKinds:
         for name, select in _SELECTS.items():
             path = f"{self.folder}/out/{name}"
             text += f"CREATE SINK {name}_out WITH (connector = 'file', path = '{path}');\n"
-            options = _OPTIONS.get(name, "")
-            text += f"CREATE PIPELINE {name} INTO {name}_out {options} AS {select};\n"
+            options, into = _OPTIONS.get(name, ""), _INTO.get(name, f"{name}_out")
+            text += f"CREATE PIPELINE {name} INTO {into} {options} AS {select};\n"
         return text
 
     def published(self, pipeline: str) -> int:
@@ -199,4 +212,6 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "together": _plain,
     "filtered": _passing,
     "summed": _summed,
+    "filled": _plain,
+    "passed": _plain,
 }
