@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from narrows.connectors.base import find_connector
@@ -96,6 +96,7 @@ def crash_after(steps: int, look: Callable[[], None]) -> Iterator[None]:
         yield
 
 
+@settings(max_examples=25)  # each writes and reads some dozens of files
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=6),
     st.lists(st.tuples(st.integers(0, 12), st.integers(1, 120), st.integers(0, 3)), max_size=4),
