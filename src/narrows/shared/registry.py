@@ -53,7 +53,7 @@ from narrows.shared.snapshot import Applied, Consumer, Snapshot
 LEASE_SECONDS = 60.0
 CONSUMER_LOGS = "consumers"
 """The folder beside the registry where consumers with a query of their own keep what they took."""
-TASKS, TASKS_SUFFIX = "tasks", ".json"
+TASKS, TASKS_SUFFIX = "tasks", ".plan"
 """The folder where those without one are told what to read, and how the files there end."""
 _NUMBER = "#"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import threading
@@ -19,7 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
-from narrows.files.atomic import write_atomically
+from narrows.files.small import read_small, write_small
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.shared.ingest import Goal
 from narrows.spark.streaming.running import Batch, RecentBatches
@@ -30,6 +29,7 @@ from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import receipts_to_text, write_task
 
 EXECUTION = ".execution"
+_MAGIC = "narrows-tasks-1"
 _WRITTEN = ".written"
 _LEFT = ".left"
 _LEAVE_SECONDS = 0.3
@@ -120,19 +120,11 @@ class Member:
         self._written.mkdir(exist_ok=True)
         for mark in self._written.iterdir():
             mark.unlink(missing_ok=True)
-        planned = self._planned()
+        planned = read_plan(self.tasks)
         if planned is not None and planned["after"] == self.position:
             return int(planned["upto"])
-        plan = json.dumps({"after": self.position, "upto": upto})
-        write_atomically(self.tasks, plan.encode("utf-8"))
+        write_small(self.tasks, _MAGIC, {"after": self.position, "upto": upto})
         return upto
-
-    def _planned(self) -> dict[str, int] | None:
-        try:
-            found: dict[str, int] = json.loads(self.tasks.read_bytes())
-        except FileNotFoundError:
-            return None
-        return found
 
     def is_under_way(self, partitions: int) -> bool:
         """Have its tasks begun, and not all come to their end? Then it may be the one to blame for
@@ -238,8 +230,15 @@ def _read_part(spec: ReadSpec, tasks: Path, partition: int, partitions: int) -> 
     if tasks.with_suffix(_LEFT).exists():
         return
     tell_execution(tasks)
-    entry = json.loads(tasks.read_text("utf-8"))
+    entry = read_plan(tasks)
     yield from read_entry(spec, entry, 0, partition, partitions)
+
+
+def read_plan(tasks: Path) -> dict[str, int] | None:
+    """The entries that the next job of a pipeline reads, or those that the last one has read."""
+    hint = "restore the state folder, or start the pipeline anew with `narrows reset`"
+    found: dict[str, int] | None = read_small(tasks, _MAGIC, "what a job was to read", hint)
+    return found
 
 
 def tell_execution(tasks: Path) -> None:
@@ -258,7 +257,8 @@ def tell_execution(tasks: Path) -> None:
 
 def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path, task: int) -> Batches:
     started = time.perf_counter()
-    entry = json.loads(tasks.read_text("utf-8"))
+    entry = read_plan(tasks)
+    assert entry is not None
     receipts = write_task(spec, rows, entry["after"] + 1, task)
     (tasks.with_suffix(_WRITTEN) / str(task)).touch()
     columns = [[name], [task], [receipts_to_text(receipts)], [time.perf_counter() - started]]
