@@ -30,7 +30,7 @@ from narrows.optimizer.runner import rule_name, snake_case
 from narrows.planner.query import Check, plan_query
 from narrows.planner.rules import LOGICAL_RULES, PHYSICAL_RULES
 from narrows.sql.parser.script import parse, parse_query
-from narrows.sql.statements import CreatePipeline
+from narrows.sql.parser.statements import CreatePipeline
 from support.golden import golden_catalog
 
 RULES = (*LOGICAL_RULES, *PHYSICAL_RULES)

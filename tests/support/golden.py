@@ -30,8 +30,8 @@ from narrows import Catalog, NarrowsError, Plan
 from narrows.catalog.objects import TableProjection
 from narrows.planner.query import Check, plan_query
 from narrows.sql.parser.script import parse, parse_query
+from narrows.sql.parser.statements import CreatePipeline, ExplainMode
 from narrows.sql.scope import Name
-from narrows.sql.statements import CreatePipeline, ExplainMode
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 CATALOG = GOLDEN / "catalog.sql"

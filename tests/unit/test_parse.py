@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import TokenType
 from narrows.errors import Code, NarrowsError
 from narrows.sql.parser.dialect import MAX_NESTING, tokenize
 from narrows.sql.parser.script import parse, parse_query
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     CreatePipeline,
     CreateSink,
     CreateSource,

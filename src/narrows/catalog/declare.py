@@ -11,8 +11,8 @@ from narrows.plugins.options import Options
 from narrows.plugins.sampling import SAMPLE
 from narrows.plugins.start_at import START_AT
 from narrows.schema import BIGINT, TIMESTAMP, DataType, Struct, is_scalar
+from narrows.sql.parser.statements import CreateSink, CreateSource, ObjectKind
 from narrows.sql.scope import Name
-from narrows.sql.statements import CreateSink, CreateSource, ObjectKind
 
 
 def declared_source(statement: CreateSource, connector: ConnectorSpec | None = None) -> Source:

@@ -9,7 +9,7 @@ from narrows.catalog.objects import Pipeline, Sink, Source, SqlFunction, View
 from narrows.catalog.statistics import TableStatistics
 from narrows.catalog.store import CatalogObject
 from narrows.secrets import without_passwords
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 
 @dataclass(frozen=True)

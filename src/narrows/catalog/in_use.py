@@ -8,7 +8,7 @@ from collections.abc import Collection
 from narrows.catalog.store import ObjectStore
 from narrows.errors import Code, Span, fail
 from narrows.schema import quoted
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     CreateFunction,
     CreatePipeline,
     CreateSink,

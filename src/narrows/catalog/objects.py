@@ -15,8 +15,8 @@ from narrows.plugins.row_text import columns_of_list
 from narrows.schema import TIMESTAMP, DataType, Field, Struct, joined
 from narrows.secrets import without_passwords
 from narrows.sql.parser.converted_types import Converted
+from narrows.sql.parser.statements import ObjectKind, Query
 from narrows.sql.scope import Name
-from narrows.sql.statements import ObjectKind, Query
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from narrows.catalog.objects import Pipeline, Sink, Source, SqlFunction, View
 from narrows.errors import Code, Span, did_you_mean, fail, listed
 from narrows.files.names import check_name
 from narrows.functions import FunctionRegistry, builtin_functions
+from narrows.sql.parser.statements import Describe, ObjectKind, Query
 from narrows.sql.scope import Name
-from narrows.sql.statements import Describe, ObjectKind, Query
 
 CatalogObject = Source | View | SqlFunction | Sink | Pipeline
 Found = TypeVar("Found", bound=CatalogObject)

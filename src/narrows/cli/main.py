@@ -38,7 +38,7 @@ from narrows.explain.plan import Plan
 from narrows.formats.kernel import chosen_kernel
 from narrows.planner.catalog import Catalog
 from narrows.planner.query import plan
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 if TYPE_CHECKING:
     from narrows.spark.session import Session

@@ -7,7 +7,7 @@ from narrows.explain.json import explain_json
 from narrows.explain.mermaid import explain_mermaid
 from narrows.explain.plan import Plan
 from narrows.explain.text import explain_text
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 FORMATS = {"text": explain_text, "json": explain_json, "mermaid": explain_mermaid}
 

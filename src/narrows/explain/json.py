@@ -12,7 +12,7 @@ from narrows.explain.kernel import kernels_of
 from narrows.explain.plan import Plan
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Listing
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 
 def explain_json(plan: Plan, mode: ExplainMode) -> str:

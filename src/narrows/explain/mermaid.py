@@ -8,7 +8,7 @@ from narrows.explain.plan import Plan
 from narrows.explain.text import info_text
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Node
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 
 def explain_mermaid(plan: Plan, mode: ExplainMode) -> str:

@@ -13,7 +13,7 @@ from narrows.optimizer.runner import RuleRun
 from narrows.physical.execution import Execution, execution_of
 from narrows.plugins.registry import CONNECTORS
 from narrows.sql.parser.recursion import deep_recursion
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 
 @dataclass(frozen=True)

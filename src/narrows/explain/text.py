@@ -15,7 +15,7 @@ from narrows.explain.kernel import kernels_of
 from narrows.explain.plan import Plan
 from narrows.explain.tree import ExplainNode, number
 from narrows.logical.nodes import Info, Listing, Node
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 
 def explain_text(plan: Plan, mode: ExplainMode) -> str:

@@ -28,9 +28,7 @@ from narrows.planner.rules import settings
 from narrows.schema import UNKNOWN
 from narrows.sql.binder.function_body import check_body
 from narrows.sql.parser.script import parse, parse_each
-from narrows.sql.parser.types import any_type, read_type_text
-from narrows.sql.scope import Name
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     Create,
     CreateFunction,
     CreatePipeline,
@@ -45,6 +43,8 @@ from narrows.sql.statements import (
     Show,
     Statement,
 )
+from narrows.sql.parser.types import any_type, read_type_text
+from narrows.sql.scope import Name
 
 Answer = ResultTable | str | None
 """What a statement answers: rows, the text of an EXPLAIN, or nothing."""

@@ -14,7 +14,7 @@ from narrows.errors import did_you_mean
 from narrows.expressions.nodes import Column
 from narrows.plugins.registry import CONNECTORS
 from narrows.schema import UNKNOWN
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 
 def streams_of(catalog: ObjectStore, sink: Sink) -> Iterator[Source]:

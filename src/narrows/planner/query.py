@@ -32,7 +32,7 @@ from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct, is_nested
 from narrows.sql.parser.recursion import deep_recursion
 from narrows.sql.parser.script import parse_query
-from narrows.sql.statements import Query
+from narrows.sql.parser.statements import Query
 
 Check = Callable[[Node, Node, str], None]
 

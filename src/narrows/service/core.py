@@ -20,7 +20,7 @@ from narrows.service.samples import BatchTimes
 from narrows.service.spark import BackgroundSession
 from narrows.service.store import Declaration, ServiceStore, declaring_text
 from narrows.sql.parser.script import parse_spans
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     Analyze,
     CreateProjection,
     DropProjection,

@@ -26,7 +26,7 @@ from narrows.service.inboxes import Inboxes
 from narrows.service.security import check_declaration, hide_code
 from narrows.service.store import Created, Declaration, ServiceStore, declaring_text, kind_of
 from narrows.sql.parser.script import parse_spans
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     Create,
     CreateFunction,
     CreatePipeline,

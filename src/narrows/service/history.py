@@ -13,7 +13,7 @@ from narrows.service.core import Service
 from narrows.service.demands import leaves_decoded
 from narrows.service.models import Counts, PipelineStats, Sample
 from narrows.service.views import counts_view, decoded_now, shared_of, stats_view
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 LOG = logging.getLogger("narrows.service")
 _EVERY = 5.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from narrows.planner.catalog import Catalog
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 from narrows.state.folder import StateFolder
 from narrows.worker.dead_letters import (
     has_position,

@@ -22,8 +22,8 @@ from narrows.service.core import Service
 from narrows.service.demands import leaves_decoded
 from narrows.service.queries import QueryState
 from narrows.service.views import counts_view, pipeline_view, shared_of
+from narrows.sql.parser.statements import ObjectKind
 from narrows.sql.scope import Name
-from narrows.sql.statements import ObjectKind
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _STATES = ("starting", "running", "stopped", "failed", "done")

@@ -25,7 +25,7 @@ from narrows.plugins.options import REFERENCE, OptionSpec
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.secrets import is_secret
 from narrows.service.problems import problem_response
-from narrows.sql.statements import CreateSink, CreateSource, Statement
+from narrows.sql.parser.statements import CreateSink, CreateSource, Statement
 
 _OPEN = ("/", "/health", "/ready")
 _OPEN_FOLDER = "/page/"

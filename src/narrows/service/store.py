@@ -22,7 +22,7 @@ from narrows.errors import Code, Span, fail
 from narrows.files.atomic import make_private, write_atomically
 from narrows.files.small import damaged, disk_errors
 from narrows.sql.parser.script import parse_spans
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     CreateFunction,
     CreatePipeline,
     CreateSink,

@@ -23,7 +23,7 @@ from narrows.service.core import Service
 from narrows.service.demands import leaves_decoded, read_info, reads_of, tree, union_of
 from narrows.service.queries import Rows
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
-from narrows.sql.statements import ExplainMode, ObjectKind, Statement
+from narrows.sql.parser.statements import ExplainMode, ObjectKind, Statement
 
 if TYPE_CHECKING:
     from narrows.spark.run.pipeline_run import PipelineRun

@@ -50,9 +50,7 @@ from narrows.spark.shared.streams import READY_SECONDS, SharedStreams, pause
 from narrows.spark.streaming.failures import Restart
 from narrows.spark.streaming.supervisor import Supervisor
 from narrows.sql.parser.script import parse, parse_query
-from narrows.sql.parser.types import read_schema
-from narrows.sql.scope import Name
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     Analyze,
     CreateProjection,
     CreateSource,
@@ -68,6 +66,8 @@ from narrows.sql.statements import (
     Statement,
     Stop,
 )
+from narrows.sql.parser.types import read_schema
+from narrows.sql.scope import Name
 from narrows.state.before_start import check_settings
 from narrows.state.folder import StateFolder
 from narrows.worker.counts import ReadCounts

@@ -11,7 +11,7 @@ import pytest
 
 from narrows.service.history import History
 from narrows.service.samples import Histogram
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 from support.fake_session import fake_sessions
 from support.service import Asking, served
 

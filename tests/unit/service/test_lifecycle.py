@@ -13,7 +13,7 @@ import pytest
 from narrows.errors import NarrowsError
 from narrows.service.core import Service
 from narrows.service.store import ServiceStore
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 from narrows.state.folder import StateFolder
 from support.fake_session import fake_sessions
 from support.service import Asking, no_spark, served

@@ -40,8 +40,8 @@ from narrows.schema import (
     Field,
     Struct,
 )
+from narrows.sql.parser.statements import CreateSource, ObjectKind
 from narrows.sql.scope import Name
-from narrows.sql.statements import CreateSource, ObjectKind
 
 _FORMATS = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), "json"),

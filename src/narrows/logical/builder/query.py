@@ -29,8 +29,8 @@ from narrows.notices import Notice
 from narrows.schema import Field, Struct
 from narrows.sql.binder.context import Ids, Problems, name_of, refused, span_of
 from narrows.sql.binder.expression import Binder
+from narrows.sql.parser.statements import Query
 from narrows.sql.scope import Name, Relation, Scope
-from narrows.sql.statements import Query
 
 TableFinder = Callable[[Sequence[Name]], Source | View | ElsewhereTable]
 """Finds what stands in FROM by the parts of its name; raises when there is none."""

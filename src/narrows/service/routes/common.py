@@ -14,8 +14,8 @@ from narrows.service import models
 from narrows.service.core import Service
 from narrows.service.problems import MEDIA_TYPE
 from narrows.sql.parser.script import parse_spans
+from narrows.sql.parser.statements import Create, ObjectKind
 from narrows.sql.scope import Name
-from narrows.sql.statements import Create, ObjectKind
 
 Item = TypeVar("Item")
 View = TypeVar("View")

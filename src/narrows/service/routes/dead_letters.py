@@ -12,7 +12,7 @@ from narrows.service import models
 from narrows.service.letters import Letter, names_with_letters, payload_of
 from narrows.service.replay import replay, replayed_before
 from narrows.service.routes.common import Offset, PageSize, TheService, named, page
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 router = APIRouter(prefix="/dead-letters", tags=["dead letters"])
 

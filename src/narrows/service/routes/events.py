@@ -20,7 +20,7 @@ from narrows.service.core import Service
 from narrows.service.live_rows import LiveRows
 from narrows.service.routes.common import TheService, named
 from narrows.service.views import pipeline_view
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 router = APIRouter(prefix="/pipelines", tags=["pipelines"])
 _TEXT = {"type": "string"}

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from narrows.service import models
 from narrows.service.routes.common import TheService
 from narrows.service.views import explained_view
-from narrows.sql.statements import ExplainMode
+from narrows.sql.parser.statements import ExplainMode
 
 router = APIRouter(tags=["statements"])
 

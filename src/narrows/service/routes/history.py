@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from narrows.service.history import History
 from narrows.service.models import Sample
 from narrows.service.routes.common import TheService, named
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 router = APIRouter()
 

@@ -14,7 +14,7 @@ from narrows.errors import Code
 from narrows.service import models
 from narrows.service.core import Service
 from narrows.service.routes.common import TheService, named
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 router = APIRouter(prefix="/streams", tags=["streams"])
 _BODY = {"schema": {"type": "string", "format": "binary"}}

@@ -22,7 +22,7 @@ from narrows.service.routes.common import (
     page,
 )
 from narrows.service.views import explained_view, pipeline_details, pipeline_view, stats_view
-from narrows.sql.statements import ExplainMode, ObjectKind
+from narrows.sql.parser.statements import ExplainMode, ObjectKind
 
 router = APIRouter(prefix="/pipelines", tags=["pipelines"])
 

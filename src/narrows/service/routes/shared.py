@@ -9,7 +9,7 @@ from narrows.errors import Code, fail
 from narrows.service import models
 from narrows.service.routes.common import Offset, PageSize, TheService, named, objects, page
 from narrows.service.views import shared_details, shared_view
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 router = APIRouter(prefix="/shared", tags=["streams"])
 

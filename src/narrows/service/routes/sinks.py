@@ -22,7 +22,7 @@ from narrows.service.routes.common import (
     page,
 )
 from narrows.service.views import sink_view
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 router = APIRouter(prefix="/sinks", tags=["sinks"])
 

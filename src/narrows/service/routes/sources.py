@@ -19,7 +19,7 @@ from narrows.service.routes.common import (
     page,
 )
 from narrows.service.views import source_details, source_view
-from narrows.sql.statements import ObjectKind
+from narrows.sql.parser.statements import ObjectKind
 
 
 def router_of(kind: ObjectKind) -> APIRouter:

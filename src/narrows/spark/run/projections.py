@@ -23,8 +23,8 @@ from narrows.schema import quoted
 from narrows.spark.compile.context import Context
 from narrows.spark.run.table_statistics import fingerprint
 from narrows.sql.parser.script import parse_query
+from narrows.sql.parser.statements import CreateProjection
 from narrows.sql.scope import Name
-from narrows.sql.statements import CreateProjection
 
 _MAGIC = "narrows-projection-1"
 _LOG = logging.getLogger("narrows.state")

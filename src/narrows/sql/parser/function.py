@@ -8,9 +8,9 @@ from narrows.errors import Code, Span, fail
 from narrows.schema import Field, Struct
 from narrows.sql.parser.cursor import Cursor
 from narrows.sql.parser.query import QUERY_WORDS, read_query
+from narrows.sql.parser.statements import CreateFunction, Query
 from narrows.sql.parser.types import read_type
 from narrows.sql.scope import Name
-from narrows.sql.statements import CreateFunction, Query
 
 
 def read_function(

@@ -11,7 +11,7 @@ from narrows.errors import Code, NarrowsError, Span, fail, nearest
 from narrows.sql.parser.cursor import MISSING_SEMICOLON
 from narrows.sql.parser.dialect import check_query, new_parser
 from narrows.sql.parser.recursion import deep_recursion
-from narrows.sql.statements import Query
+from narrows.sql.parser.statements import Query
 
 COMMANDS = ("CREATE", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "ANALYZE", "REFRESH", "START", "STOP")
 """Words that begin a statement of ours."""

@@ -15,7 +15,7 @@ from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.sql.parser.dialect import tokenize
 from narrows.sql.parser.query import read_query
 from narrows.sql.parser.statement import KINDS, StatementParser
-from narrows.sql.statements import Query, Statement
+from narrows.sql.parser.statements import Query, Statement
 
 
 def parse(text: str, filename: str | None = None) -> list[Statement]:

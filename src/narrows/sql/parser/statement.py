@@ -10,9 +10,7 @@ from narrows.sql.parser.cursor import Cursor
 from narrows.sql.parser.function import read_function
 from narrows.sql.parser.options import read_options
 from narrows.sql.parser.query import COMMANDS, QUERY_WORDS, read_query
-from narrows.sql.parser.types import read_columns
-from narrows.sql.scope import Name
-from narrows.sql.statements import (
+from narrows.sql.parser.statements import (
     Analyze,
     CreatePipeline,
     CreateProjection,
@@ -34,6 +32,8 @@ from narrows.sql.statements import (
     Statement,
     Stop,
 )
+from narrows.sql.parser.types import read_columns
+from narrows.sql.scope import Name
 
 _STATEMENTS = (*COMMANDS, "SET", "SELECT", "WITH", "VALUES")
 _WRITING = "rows are written by pipelines: `CREATE PIPELINE name INTO sink AS SELECT ...`"
