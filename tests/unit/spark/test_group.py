@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from narrows.connectors.target import WriteSpec
 from narrows.demand import ALL
 from narrows.shared.log import EMPTY, SharedEntry, SharedLog
@@ -24,6 +26,7 @@ class FakeJob:
     def __init__(self, member: str) -> None:
         self.member = member
         self.begun, self.may_end = threading.Event(), threading.Event()
+        self.ended = threading.Event()
 
     def select(self, columns: str) -> FakeJob:
         return self
@@ -31,6 +34,7 @@ class FakeJob:
     def collect(self) -> list[dict[str, Any]]:
         self.begun.set()
         assert self.may_end.wait(PATIENCE)
+        self.ended.set()
         written = receipts_to_text(Receipts(3, []))
         return [{"member": self.member, "part": 0, "written": written, "seconds": 0.1}]
 
@@ -101,25 +105,72 @@ def test_pipelines_that_spark_computes_are_a_few_to_a_lane(tmp_path: Path) -> No
     """The first job never ends: who comes later, and is too many for its lane, does not wait."""
     bench, jobs = Bench(tmp_path), [FakeJob(f"p{number}") for number in range(9)]
     members = [bench.member(job) for job in jobs]
-    running = [bench.group.start(members[0], None)]
+    running = bench.group.start(members[0], None)
     assert jobs[0].begun.wait(PATIENCE)
-    running += [bench.group.start(member, None) for member in members[1:]]
+    for member in members[1:]:
+        bench.group.add(member)
     assert jobs[8].begun.wait(PATIENCE)
     assert not any(job.begun.is_set() for job in jobs[1:8])
     jobs[8].may_end.set()
     _until(lambda: members[8].position == 0)
-
-    # One that begins again waits for the job that is still under way in its name.
-    running[0].stop()
-    again = FakeJob("p0")
-    following = bench.group.start(bench.member(again), None)
-    assert not again.begun.is_set()
-    jobs[0].may_end.set()
-    for query in (*running[1:], following):
-        query.stop()
-    again.may_end.set()
-    for job in jobs[1:8]:
+    for job in jobs[:8]:
         job.may_end.set()
+    running.stop()
+    for member in members[1:]:
+        bench.group.remove(member)
+
+
+def test_who_comes_has_its_first_rows_before_the_others_are_done(tmp_path: Path) -> None:
+    bench, first, second = Bench(tmp_path), FakeJob("p"), FakeJob("q")
+    running, member = bench.group.start(bench.member(first), None), bench.member(second)
+    assert first.begun.wait(PATIENCE)
+    following = bench.group.start(member, None)
+    assert second.begun.wait(PATIENCE)
+    assert bench.group.is_alone(member)
+    second.may_end.set()
+    _until(lambda: member.position == 0)
+    _until(lambda: not bench.group.is_alone(member))
+    first.may_end.set()
+    running.stop()
+    following.stop()
+
+
+def test_few_begin_alone_however_many_come_at_once(tmp_path: Path) -> None:
+    bench, jobs = Bench(tmp_path), [FakeJob(f"p{number}") for number in range(6)]
+    members = [bench.member(job) for job in jobs]
+    running = [bench.group.start(member, None) for member in members]
+    alone = [bench.group.is_alone(member) for member in members]
+    assert alone == [False, True, True, False, False, False]
+    for job in jobs:
+        job.may_end.set()
+    for query in running:
+        query.stop()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_who_begins_again_waits_for_the_job_in_its_name(tmp_path: Path, *, alone: bool) -> None:
+    """Even where it would begin at once: in a lane of its own."""
+    bench, other, first, second = Bench(tmp_path), FakeJob("o"), FakeJob("p"), FakeJob("p")
+    under_way: list[bool] = []
+    collect = second.collect
+    second.collect = lambda: under_way.append(not first.ended.is_set()) or collect()  # type: ignore
+    running = [bench.group.start(bench.member(other), None)] if alone else []
+    stopped = bench.member(first)
+    running += [bench.group.start(stopped, None)]
+    assert first.begun.wait(PATIENCE)
+    assert bench.group.is_alone(stopped) == alone
+    running[-1].stop()
+    again = bench.member(second)
+    running[-1] = bench.group.start(again, None)
+    for job in (other, second):
+        job.may_end.set()
+    if alone:
+        _until(lambda: bench.advanced != [])  # the others go on meanwhile
+    first.may_end.set()
+    _until(lambda: again.position == 0)
+    assert under_way[0] is False
+    for query in running:
+        query.stop()
 
 
 def _fails(job: FakeJob) -> list[dict[str, Any]]:

@@ -16,9 +16,11 @@ what it had published is replaced, or stands.
 
 **Lanes.** A lane is a thread that runs the jobs of its members. Whenever one comes or goes, Spark
 analyzes the plans of the lane again; so those that it computes are a few to a lane, and the first
-row of the hundredth comes as soon as that of the tenth.
+row of the hundredth comes as soon as that of the tenth. One that Spark computes and that comes when
+others run has its first job by itself, and joins them when it is level with them: with them it
+would wait for the end of their job, and for the analysis of all their plans.
 
-**Isolation.** All begin in a common lane. If the job of a lane fails, or takes far longer than it
+**Isolation.** If the job of a lane fails, or takes far longer than it
 should, those of its members whose tasks had begun and not ended (else all) are given lanes of their
 own: there, one that fails has failed, and one that is slow keeps only itself waiting. A member
 whose share of a job takes much longer than that of the others is moved out as well. Who keeps up
@@ -47,6 +49,9 @@ _PUBLISH_SECONDS = 30.0
 """How long a member that is stopped waits for rows of it that are just being published."""
 _COMPUTED_IN_A_LANE = 8
 """So many pipelines of a common lane are computed by Spark."""
+_BEGINNING = 2
+"""So many may have a lane of their own because they have just begun. Whoever comes when there are
+as many, as all do when a service starts, begins with the others."""
 _WRITES = 8
 """Plans that are written at the same time: each waits for the disk."""
 _SLOW_SECONDS = 3.0
@@ -80,7 +85,11 @@ class Group:
         """Has a member run, from its position on: up to the goal, if there is one."""
         member.goal = goal
         member.begin()
-        self.add(member)
+        with self.lock:
+            if self._begins_alone(member):
+                self._lane([member], alone=True).start()
+            else:
+                self.add(member)
         return MemberQuery(member, self.remove)
 
     def add(self, member: Member) -> None:
@@ -176,14 +185,23 @@ class Group:
     def _common(self) -> list[Lane]:
         return [lane for lane in self._lanes if not lane.alone]
 
+    def _begins_alone(self, member: Member) -> bool:
+        if member.copies is not None or self._lane_under_way(member) is not None:
+            return False
+        beginning = sum(1 for lane in self._lanes if lane.alone)
+        return beginning < _BEGINNING and any(lane.members for lane in self._common())
+
+    def _lane_under_way(self, member: Member) -> Lane | None:
+        """Where a job is under way in the name of a member that has begun again. It waits there for
+        the end of that job: they have a task file and a sink in common."""
+        return next((lane for lane in self._lanes if member.name in lane.under_way), None)
+
     def _lane_for(self, member: Member) -> Lane:
-        """A common lane with room. One that has begun again waits for the end of a job that is
-        still under way in its name: they have a task file and a sink in common."""
-        common = self._common()
-        for lane in common:
-            if member.name in lane.under_way:
-                return lane
-        for lane in common:
+        """A common lane with room, unless it has to wait for a job in its name."""
+        under_way = self._lane_under_way(member)
+        if under_way is not None:
+            return under_way
+        for lane in self._common():
             computed = sum(1 for other in lane.members.values() if other.copies is None)
             if member.copies is not None or computed < _COMPUTED_IN_A_LANE:
                 return lane

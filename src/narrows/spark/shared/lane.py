@@ -124,6 +124,7 @@ class Lane(threading.Thread):
             for member in done:
                 member.position = until[member.name]
                 member.batches.add(member.position, time.monotonic() - began)
+        self.under_way = frozenset()  # else whoever is to leave this lane would wait for itself
         self._group.judge(self, {m.name: seconds[m.name] for m in done})
 
     def _result(self, due: Sequence[Member], sizes: Sequence[int]) -> DataFrame:
