@@ -70,19 +70,37 @@ def check_checkpoint(checkpoint: Path) -> None:
                 path.unlink()
     move_schemas(checkpoint)
     checkpoint_watermark(checkpoint)  # reads the newest commit
-    begun = max(_numbers(checkpoint / "offsets"), default=None)
-    if begun is None:
+    begun = sorted(_numbers(checkpoint / "offsets"))[-2:]  # Spark looks at the one before as well
+    if not begun:
         return
-    offsets, metadata = checkpoint / "offsets" / str(begun), checkpoint / "metadata"
-    if len(lines := _lines(offsets)) < 3:
-        raise _is_damaged(offsets, "it was cut off")
-    for line in lines[1:]:
-        if line != "-" and line.startswith(("{", "[")):
-            _parsed(offsets, line)
+    for number in begun:
+        _check_offsets(checkpoint / "offsets" / str(number))
+    for source in _numbers(checkpoint / "sources"):
+        _check_source(checkpoint, checkpoint / "sources" / str(source))
+    metadata = checkpoint / "metadata"
     try:
         uuid.UUID(_parsed(metadata, "\n".join(_lines(metadata)))["id"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _is_damaged(metadata, "it is not what Spark wrote") from error
+
+
+def _check_offsets(path: Path) -> None:
+    if len(lines := _lines(path)) < 3:
+        raise _is_damaged(path, "it was cut off")
+    for line in lines[1:]:
+        if line != "-":
+            _value(path, line)
+
+
+def _check_source(checkpoint: Path, source: Path) -> None:
+    """What Spark reads of the log of a source of files: all since it was last put together."""
+    names = [name for name in os.listdir(source) if name.removesuffix(COMPACT).isdecimal()]
+    names.sort(key=lambda name: int(name.removesuffix(COMPACT)))
+    compact = [place for place, name in enumerate(names) if name.endswith(COMPACT)]
+    if _is_log(checkpoint, source):
+        for name in names[compact[-1] if compact else 0 :]:
+            for line in _lines(source / name)[1:]:
+                _parsed(source / name, line)
 
 
 def relocate(checkpoint: Path, folder: Path, parts: int = 4) -> None:
@@ -156,13 +174,16 @@ def _source_of(checkpoint: Path, folder: Path, parts: int = 4) -> Path | None:
 
 def _check_log(checkpoint: Path, source: Path) -> None:
     """Says so if the log of a source of files, which ends with no marker, should have one."""
-    begun = max(_numbers(checkpoint / "offsets"), default=None)
-    if begun is None:
-        return
-    lines = _lines(checkpoint / "offsets" / str(begun))
-    place = 2 + int(source.name)
-    if len(lines) > place and '"logOffset"' in lines[place]:
+    if _is_log(checkpoint, source):
         raise _is_damaged(_newest_file(source) or source, "it names no file that was taken")
+
+
+def _is_log(checkpoint: Path, source: Path) -> bool:
+    """Is it a source of files, of which something was taken?"""
+    begun = max(_numbers(checkpoint / "offsets"), default=None)
+    lines = () if begun is None else _lines(checkpoint / "offsets" / str(begun))
+    place = 2 + int(source.name)
+    return len(lines) > place and '"logOffset"' in lines[place]
 
 
 def _newest_taken(source: Path) -> tuple[int, int, int]:
@@ -230,19 +251,23 @@ def _numbers(folder: Path) -> list[int]:
 
 def _lines(path: Path) -> Sequence[str]:
     try:
-        return path.read_text("utf-8").splitlines()
+        return path.read_text("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise _is_damaged(path, error) from error
 
 
 def _parsed(path: Path, line: str) -> dict[str, Any]:
-    try:
-        parsed = json.loads(line)
-    except ValueError as error:
-        raise _is_damaged(path, error) from error
+    parsed = _value(path, line)
     if not isinstance(parsed, dict):
         raise _is_damaged(path, "it is not what Spark wrote")
     return parsed
+
+
+def _value(path: Path, line: str) -> object:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise _is_damaged(path, error) from error
 
 
 def _is_damaged(path: Path, reason: object) -> NarrowsError:

@@ -1,0 +1,55 @@
+"""What Spark reads of a checkpoint when a query starts is looked at before: it does not say which
+file was wrong."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+
+from narrows.errors import Code, NarrowsError
+from narrows.spark.streaming.checkpoint import check_checkpoint
+
+FILES = ("offsets/7", "offsets/8", "sources/0/9.compact", "sources/0/10", "metadata")
+"""Those that are read: the batch that was begun last and the one before it, and of the log of a
+source what was put together last, and since."""
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    settings = json.dumps({"batchWatermarkMs": 0, "conf": {"a": "b\u2028"}}, ensure_ascii=False)
+    taken = [
+        json.dumps({"path": f"file:///m/{n}", "timestamp": n, "batchId": n}) for n in range(11)
+    ]
+    files = {f"offsets/{n}": ["v1", settings, json.dumps({"logOffset": n + 2})] for n in range(9)}
+    files |= {f"sources/0/{n}": ["v1", taken[n]] for n in (7, 8, 10)}
+    files["sources/0/9.compact"] = ["v1", *taken[:10]]
+    files["commits/7"] = ["v1", json.dumps({"nextBatchWatermarkMs": 0})]
+    files["metadata"] = [json.dumps({"id": str(uuid.uuid4())})]
+    for name, lines in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("\n".join(lines), "utf-8")
+    return tmp_path
+
+
+def test_what_spark_wrote_is_right(checkpoint: Path) -> None:
+    check_checkpoint(checkpoint)
+    for unread in ("offsets/6", "sources/0/7"):
+        (checkpoint / unread).write_text("v1\n{")
+    check_checkpoint(checkpoint)
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("junk", [b"", b"\xff", b"\x18"], ids=["cut", "no text", "control"])
+def test_the_file_that_is_damaged_is_named(checkpoint: Path, file: str, junk: bytes) -> None:
+    path = checkpoint / file
+    data = path.read_bytes()
+    start = data.rindex(b"{") + 1
+    for place in range(start, len(data)):
+        path.write_bytes(data[:place] + junk + (data[place + 1 :] if junk else b""))
+        with pytest.raises(NarrowsError) as told:
+            check_checkpoint(checkpoint)
+        assert told.value.problems[0].code is Code.UNREADABLE_FILE
+        assert f"`{path}`" in str(told.value)
