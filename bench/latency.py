@@ -38,7 +38,14 @@ from support.processes import tree
 PATIENCE = 300.0
 IDLE_SECONDS = 5.0
 _TICKS = os.sysconf("SC_CLK_TCK")
-MODES = {"micro-batches": "", "latency = 'low'": "WITH (latency = 'low')"}
+LOW, SHARED = "WITH (latency = 'low')", ", shared = true"
+MODES = {
+    "micro-batches": ("", ""),
+    "latency = 'low'": ("", LOW),
+    "shared stream": (SHARED, ""),
+    "shared stream, latency = 'low'": (SHARED, LOW),
+}
+"""Options of the stream and of the pipeline."""
 
 
 class Seen(NamedTuple):
@@ -57,8 +64,8 @@ class Ends(ABC):
         self._stopped = threading.Event()
 
     @abstractmethod
-    def statements(self) -> str:
-        """A stream `s` and a sink `out`."""
+    def statements(self, options: str) -> str:
+        """A stream `s`, with these options, and a sink `out`."""
 
     @abstractmethod
     def send(self, number: int) -> None: ...
@@ -86,10 +93,10 @@ class Files(Ends):
         for name in ("in", "out"):
             (folder / name).mkdir()
 
-    def statements(self) -> str:
+    def statements(self, options: str) -> str:
         return (
             f"CREATE STREAM s (n BIGINT, t STRING) WITH (connector = 'file',"
-            f" path = '{self._folder}/in');\n"
+            f" path = '{self._folder}/in'{options});\n"
             f"CREATE SINK out WITH (connector = 'file', path = '{self._folder}/out');\n"
         )
 
@@ -125,11 +132,11 @@ class Topics(Ends):
         self._consumer = Consumer(settings)
         self._consumer.subscribe([f"{name}-out"])
 
-    def statements(self) -> str:
+    def statements(self, options: str) -> str:
         where = f"connector = 'kafka', brokers = '{self._brokers}'"
         return (
             f"CREATE STREAM s (n BIGINT, t STRING) WITH ({where}, topic = '{self._name}-in',"
-            " start_at = 'earliest');\n"
+            f" start_at = 'earliest'{options});\n"
             f"CREATE SINK out WITH ({where}, topic = '{self._name}-out');\n"
         )
 
@@ -157,11 +164,14 @@ def document(number: int) -> bytes:
 
 
 @contextmanager
-def running(ends: Ends, options: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    ends: Ends, options: tuple[str, str], folder: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """`narrows run` of a pipeline between two ends."""
     sql = folder / "p.sql"
+    stream, pipeline = options
     sql.write_text(
-        f"{ends.statements()}CREATE PIPELINE p INTO out {options} AS SELECT n, t FROM s;"
+        f"{ends.statements(stream)}CREATE PIPELINE p INTO out {pipeline} AS SELECT n, t FROM s;"
     )
     command = [sys.executable, "-m", "narrows", "run", str(sql), "--state", str(folder / "state")]
     with (folder / "log").open("wb") as log:
@@ -175,7 +185,7 @@ def running(ends: Ends, options: str, folder: Path) -> Iterator[subprocess.Popen
         process.wait(PATIENCE)
 
 
-def measure(ends: Ends, options: str, folder: Path, given: argparse.Namespace) -> Seen:
+def measure(ends: Ends, options: tuple[str, str], folder: Path, given: argparse.Namespace) -> Seen:
     watcher = threading.Thread(target=ends.watch)
     watcher.start()
     try:
@@ -226,12 +236,12 @@ def main() -> None:
     parser.add_argument("--only", choices=("files", "topics"))
     given = parser.parse_args()
     print(f"{given.messages} messages, {given.rate:.0f} a second; milliseconds")
-    print(f"{'':30} {'median':>8} {'p99':>8} {'most':>8}   cores busy, idle")
+    print(f"{'':46} {'median':>8} {'p99':>8} {'most':>8}   cores busy, idle")
     with tempfile.TemporaryDirectory(prefix="narrows-latency-") as scratch:
         top = Path(scratch)
         if given.only != "topics":
-            for name, options in MODES.items():
-                folder = _made(top / f"files-{name[:5]}")
+            for place, (name, options) in enumerate(MODES.items()):
+                folder = _made(top / f"files-{place}")
                 show(f"file to file, {name}", measure(Files(folder), options, folder, given))
         if given.only != "files":
             with Broker(top / "broker") as broker:
@@ -250,7 +260,7 @@ def show(case: str, seen: Seen) -> None:
     ordered = sorted(seen.milliseconds)
     p99 = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
     figures = f"{statistics.median(ordered):8.1f} {p99:8.1f} {ordered[-1]:8.1f}"
-    print(f"{case:30} {figures}   {seen.busy:.2f} {seen.idle:.2f}", flush=True)
+    print(f"{case:46} {figures}   {seen.busy:.2f} {seen.idle:.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from narrows.spark.streaming.handover import begin_position, end_position
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import first_entry
 from narrows.worker.count_files import total_counts
-from narrows.worker.lasting import answer_to
+from narrows.worker.lasting import EntryWork, answer_to
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import publish, sweep, write_task
@@ -53,7 +53,7 @@ class InProcess:
         for number, message in enumerate(messages):
             if self.dies == "before" or (self.dies == "between" and number == 1):
                 raise Crash
-            answers.append(answer_to(self._read, self._write, message))
+            answers.append(answer_to(EntryWork(self._read, self._write), message))
         if self.dies == "after":
             raise Crash
         return answers

@@ -5,6 +5,7 @@
                          remembered                   acc_sum, lag
                          joined                       two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
+                         prompt                       of the shared stream, with low latency
                          filled ──► passed            a topic in memory between two of them
 
 What is owed is computed from the number of rows alone, in plain Python.
@@ -57,16 +58,18 @@ _SELECTS = {
     " AND f.at BETWEEN e.at AND e.at + INTERVAL '10' SECOND",
     "together": "SELECT a, b->c AS c FROM t",
     "filtered": "SELECT a, abs(a) * 10 AS c FROM t WHERE b->d = 'x'",
+    "prompt": "SELECT a, b->c AS c FROM t",
     "summed": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total FROM t",
     "filled": "SELECT a, b->c AS c FROM s",
     "passed": "SELECT a, c FROM u",
 }
-_OPTIONS = {"quick": "WITH (latency = 'low')"}
+_LOW = "WITH (latency = 'low')"
+_OPTIONS = {"quick": _LOW, "prompt": _LOW}
 _INTO = {"filled": "filled_out, topic"}
 PIPELINES = tuple(_SELECTS)
 _DOWNSTREAM = ("passed",)
 """They read what others of them write."""
-SHARED = ("together", "filtered", "summed")
+SHARED = ("together", "prompt", "filtered", "summed")
 """Rows that come while only others of them run are not for those that do not."""
 
 
@@ -93,7 +96,7 @@ class AllKinds:
         sql = self.folder / "pipelines.sql"
         sql.write_text(self._statements(most), "utf-8")
         command = [sys.executable, "-m", "narrows", "run", str(sql), *arguments]
-        settings = ["--state", str(self.state), "--master", "local[3]", "--conf", _LITTLE_DATA]
+        settings = ["--state", str(self.state), "--master", "local[5]", "--conf", _LITTLE_DATA]
         environment = {**os.environ, "JAVA_TOOL_OPTIONS": _SHORT_LIFE}
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
@@ -210,6 +213,7 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "remembered": _running,
     "joined": _plain,
     "together": _plain,
+    "prompt": _plain,
     "filtered": _passing,
     "summed": _summed,
     "filled": _plain,

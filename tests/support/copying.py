@@ -15,7 +15,7 @@ from narrows.worker.read_spec import ReadSpec
 
 _SQL = """
 CREATE STREAM s (a BIGINT, b STRING) WITH (connector = 'file', path = '{folder}/in',
-                                           max_files_per_trigger = 3);
+                                           max_files_per_trigger = 3, shared = {shared});
 CREATE SINK out WITH (connector = 'file', path = '{folder}/out');
 CREATE PIPELINE p INTO out WITH (latency = 'low') AS SELECT a, b FROM s WHERE a >= 0;
 """
@@ -26,8 +26,9 @@ _LARGE = 2_000_000
 class Copying:
     """Files in `folder/in` and `folder/out`; what must survive is in `folder/state`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
         self.folder = folder
+        self._shared = shared
         (folder / "in").mkdir()
         self.files = self.rows = self.bad = 0
         self.log = folder / "state" / "entries" / "p" / "s"
@@ -36,7 +37,7 @@ class Copying:
 
     def _specs(self) -> tuple[ReadSpec, SinkTarget]:
         catalog = Catalog()
-        catalog.execute(_SQL.format(folder=self.folder))
+        catalog.execute(_SQL.format(folder=self.folder, shared=str(self._shared).lower()))
         plan = catalog.plan_pipeline("p")
         plain, top = copied_from(plan), plan.physical
         assert plain is not None
@@ -79,8 +80,8 @@ class Copying:
         hidden.rename(hidden.with_name(f"{self.files:06d}.json"))
         self.files += 1
 
-    def found(self) -> list[int]:
+    def found(self, out: str = "out") -> list[int]:
         """What is written, in order."""
-        files = (self.folder / "out").glob("[!.]*")
+        files = (self.folder / out).glob("[!.]*")
         rows = [json.loads(line)["a"] for file in files for line in file.read_text().splitlines()]
         return sorted(rows)

@@ -2,7 +2,8 @@
 
 copy         its readers write: what is computed they can compute, so no row need cross the JVM
 continuous   the same without micro-batches, in tasks that run as long as the pipeline
-grouped      together with others on its shared stream, in one job for each entry of the log
+grouped      together with others on its shared stream, in one job for each entry of the log; for
+             low latency in a task that lasts
 tables       a streaming query gives the rows of closed windows, or those that are to be sorted;
              what is above is made of a small table, batch by batch
 stream       a streaming query
@@ -52,6 +53,7 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     if shared and len(sources) == 1 and keeping is None:
         name = shared[0].source.name
         how = "and its readers write" if read_alone(rows) else "and every entry stands by itself"
+        how += ", in tasks that run as long as it does" if low_latency else ""
         return Execution(ExecutionMode.GROUPED, f"`{name}` is shared, nothing is kept, {how}")
     reader = read_alone(rows)
     if not shared and reader is not None and reader.source.is_fed:

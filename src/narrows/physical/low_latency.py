@@ -1,7 +1,8 @@
 """Can a pipeline run without micro-batches? If not, why, and what would help.
 
 It can if its readers write (`execution.py`): then a task needs nothing of Spark but its core, and
-can go on reading, entry by entry, for as long as the pipeline runs.
+can go on reading, entry by entry, for as long as the pipeline runs. On a shared stream another such
+task decodes for all.
 """
 
 from __future__ import annotations
@@ -32,16 +33,21 @@ class Refusal(NamedTuple):
     hint: str
 
 
-def why_not_low_latency(plan: Node) -> Refusal | None:
-    """Why the pipeline of a physical plan needs micro-batches; None if it does not."""
+def why_not_low_latency(plan: Node, tasks: int) -> Refusal | None:
+    """Why the pipeline of a physical plan needs micro-batches; None if it does not. It is to have
+    so many tasks."""
     for node in topological(plan):
-        if isinstance(node, DecodedSource) and node.source.shared:
-            return Refusal(
-                f"`{node.source.name}` is a shared stream, which is decoded entry by entry for all",
-                "read a stream that is not shared, or leave out `latency`",
-            )
+        if not isinstance(node, DecodedSource) or not node.source.shared:
+            continue
+        name = node.source.name
+        if node.source.comes_as_frame:
+            return Refusal(f"Spark reads `{name}`, in micro-batches", _LEAVE_OUT)
+        if tasks > 1:
+            reason = f"`{name}` is shared, and one task writes for all its pipelines of low latency"
+            return Refusal(reason, "leave out `tasks`")
     how = execution_of(plan)
-    if how.mode is not ExecutionMode.COPY:
+    copies = how.mode is ExecutionMode.COPY
+    if not copies and (how.mode is not ExecutionMode.GROUPED or read_alone(rows_of(plan)) is None):
         return Refusal(_computed(rows_of(plan)) or how.reason, _LEAVE_OUT)
     return _gathers(node.sink for node in topological(plan) if isinstance(node, DataSink))
 

@@ -94,7 +94,7 @@ def _for_pipeline(plan: Plan, pipeline: Pipeline) -> Plan:
         raise NarrowsError(Problem(Code.NOT_SUPPORTED, message, pipeline.query.span, hint))
     if not pipeline.wants_low_latency:
         return checked
-    refusal = why_not_low_latency(plan.physical)
+    refusal = why_not_low_latency(plan.physical, pipeline.tasks)
     if refusal is not None:
         message = f"pipeline `{pipeline.name}` cannot have low latency: {refusal.reason}"
         span = pipeline.options[LATENCY].value_span

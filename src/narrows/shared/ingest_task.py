@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
 from narrows.connectors.base import Share
+from narrows.connectors.entry_log import Entry
+from narrows.connectors.opening import open_source
 from narrows.demand import NOTHING, Demand
+from narrows.demand_json import demand_from_json, demand_to_json
 from narrows.projection.columns import Aspect
 from narrows.shared.log import SharedEntry, SharedLog
 from narrows.shared.segments import SegmentWriter, segment_from_json
@@ -29,6 +33,29 @@ class IngestUnion:
     number: int
     version: int
     demand: Demand
+
+
+@dataclass(frozen=True)
+class IngestWork:
+    """The same for tasks that last (`worker/lasting.py`): a message says what an entry holds and
+    what of it is wanted."""
+
+    spec: ReadSpec
+    folder: str
+
+    def do(self, message: bytes) -> str:
+        told: dict[str, Any] = json.loads(message)
+        number, version, demand = told["number"], told["version"], demand_from_json(told["demand"])
+        source = open_source(self.spec.connector, self.spec.declared)
+        # Without a share it is a segment less, and counts all the same.
+        shares = source.split(told["entry"], 1) or [Share([], [])]
+        return ingest_share(self.spec, self.folder, IngestUnion(number, version, demand), shares[0])
+
+
+def ingest_message(union: IngestUnion, entry: Entry) -> bytes:
+    demand = demand_to_json(union.demand)
+    told = {"number": union.number, "version": union.version, "demand": demand, "entry": entry}
+    return json.dumps(told).encode("utf-8")
 
 
 def ingest_share(spec: ReadSpec, folder: str, union: IngestUnion, share: Share) -> str:

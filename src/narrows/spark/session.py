@@ -88,6 +88,8 @@ def connect(
     """
     owned, catalog = spark is None, catalog or Catalog()
     lasting = sum(each.tasks for each in catalog.pipelines if each.wants_low_latency)
+    if lasting:  # a shared stream needs one more, which decodes for all
+        lasting += sum(source.shared for source in catalog.sources)
     return Session(
         spark or embedded_session(master, conf or {}, Path(state) / "spark.log", lasting),
         state=StateFolder(state),

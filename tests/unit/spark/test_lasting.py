@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark import cloudpickle
 
 from narrows.errors import Code, NarrowsError
 from narrows.spark.streaming import lasting
@@ -20,54 +17,10 @@ from narrows.spark.streaming.handover import begin_position
 from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.streaming.slots import Slots
 from narrows.spark.write.sink import RowsWritten
+from narrows.worker.lasting import EntryWork
 from support.copying import Copying
+from support.thread_spark import ThreadSpark
 from support.waiting import await_that
-
-
-class Threads:
-    """What tasks that last ask of Spark: each task of a job is a thread."""
-
-    def __init__(self, master: str = "local[4]", starts: bool = True) -> None:
-        self._settings = {"spark.master": master, "spark.app.id": f"threads-{id(self)}"}
-        self._starts = starts
-        self.fails = threading.Event()
-        """Has jobs fail, as they do when a worker is killed."""
-        self.interrupted = threading.Event()
-        self.conf = self
-        self.schema = "id BIGINT"
-
-    def get(self, name: str, default: str | None) -> str | None:
-        return self._settings.get(name, default)
-
-    def newSession(self) -> Threads:  # noqa: N802
-        return self
-
-    def interruptAll(self) -> None:  # noqa: N802
-        self.interrupted.set()
-
-    def range(self, start: int, end: int, step: int, tasks: int) -> Threads:
-        self._tasks = tasks
-        return self
-
-    def mapInArrow(self, function: Callable[..., Any], schema: str) -> Threads:  # noqa: N802
-        dumps: Callable[..., bytes] = cloudpickle.dumps
-        self._pickled = dumps(function)  # as it goes to workers
-        return self
-
-    def collect(self) -> None:
-        def run(number: int) -> None:
-            batches = iter([pa.RecordBatch.from_pydict({"id": [number]})])
-            list(pickle.loads(self._pickled)(batches))
-
-        if not self._starts:
-            self.interrupted.wait(60)
-            return
-        tasks = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(self._tasks)]
-        for task in tasks:
-            task.start()
-        while any(task.is_alive() for task in tasks):
-            if self.fails.wait(0.01):
-                raise RuntimeError("Python worker exited unexpectedly (crashed)")
 
 
 @pytest.fixture
@@ -75,10 +28,10 @@ def copying(tmp_path: Path) -> Copying:
     return Copying(tmp_path)
 
 
-def _start(spark: Threads, copying: Copying, tasks: int = 1, **how: bool) -> ContinuousQuery:
+def _start(spark: ThreadSpark, copying: Copying, tasks: int = 1, **how: bool) -> ContinuousQuery:
     read = replace(copying.read, partitions=tasks)
     given: Any = spark
-    lasts = LastingTasks(given, "p", tasks, read, copying.write)
+    lasts = LastingTasks(given, "p", tasks, EntryWork(read, copying.write))
     position = begin_position(read, copying.folder / "checkpoint")
     loop = EntryLoop(read, copying.write, position, RowsWritten(), lasts)
     return ContinuousQuery("p", loop, lasts, bounded=how.get("bounded", False))
@@ -94,7 +47,7 @@ def _no_thread_is_left() -> Iterator[None]:
 @pytest.mark.usefixtures("_no_thread_is_left")
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_entries_are_written_as_they_come(copying: Copying, tasks: int) -> None:
-    spark = Threads()
+    spark = ThreadSpark()
     copying.put(3)
     query = _start(spark, copying, tasks)
     await_that(lambda: copying.found() == [0, 1, 2], "what was there is written")
@@ -113,7 +66,7 @@ def test_entries_are_written_as_they_come(copying: Copying, tasks: int) -> None:
 
 @pytest.mark.usefixtures("_no_thread_is_left")
 def test_a_job_that_fails_ends_the_pipeline_and_the_next_goes_on(copying: Copying) -> None:
-    spark = Threads()
+    spark = ThreadSpark()
     copying.put(1)
     query = _start(spark, copying)
     await_that(lambda: copying.found() == [0], "what was there is written")
@@ -133,7 +86,7 @@ def test_spark_that_starts_no_task(copying: Copying, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(lasting, "_STARTING_SECONDS", 0.0)
     monkeypatch.setattr(lasting, "_ENDING_SECONDS", 0.1)
     copying.put(1)
-    query = _start(Threads(starts=False), copying)
+    query = _start(ThreadSpark(starts=False), copying)
     await_that(lambda: not query.isActive, "it gives up")
     error = query.exception()
     assert isinstance(error, NarrowsError)
@@ -142,7 +95,7 @@ def test_spark_that_starts_no_task(copying: Copying, monkeypatch: pytest.MonkeyP
 
 def test_cores_are_counted() -> None:
     """One of them is for everything else."""
-    spark: Any = Threads("local[3]")
+    spark: Any = ThreadSpark("local[3]")
     first, second = Slots(spark, "p", 1), Slots(spark, "q", 1)
     with pytest.raises(NarrowsError, match="of 3, 2 are occupied so already"):
         Slots(spark, "r", 1)
@@ -153,5 +106,5 @@ def test_cores_are_counted() -> None:
         Slots(spark, "p", 1)
     second.give_back()
     third.give_back()
-    unknown: Any = Threads("spark://somewhere:7077")
+    unknown: Any = ThreadSpark("spark://somewhere:7077")
     Slots(unknown, "p", 100).give_back()

@@ -20,6 +20,9 @@ row of the hundredth comes as soon as that of the tenth. One that Spark computes
 others run has its first job by itself, and joins them when it is level with them: with them it
 would wait for the end of their job, and for the analysis of all their plans.
 
+**Low latency.** Those that are to have it share a lane without jobs: a task that lasts copies for
+all of them (`streaming/lasting.py`), as soon as an entry is there.
+
 **Isolation.** If the job of a lane fails, or takes far longer than it
 should, those of its members whose tasks had begun and not ended (else all) are given lanes of their
 own: there, one that fails has failed, and one that is slow keeps only itself waiting. A member
@@ -40,10 +43,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pyspark.sql import SparkSession
 
+from narrows.errors import NarrowsError
 from narrows.shared.log import SharedLog
-from narrows.spark.shared.group_member import Member, MemberQuery
+from narrows.spark.shared.group_member import CopyWork, Member, MemberQuery
 from narrows.spark.shared.ingest import Goal
 from narrows.spark.shared.lane import Lane
+from narrows.spark.streaming.lasting import LastingTasks
 
 _PUBLISH_SECONDS = 30.0
 """How long a member that is stopped waits for rows of it that are just being published."""
@@ -70,9 +75,11 @@ class Group:
         advance: Callable[[dict[str, int]], None],
         parallelism: int,
         on_end: Callable[[], None] = lambda: None,
+        name: str = "",
     ) -> None:
-        """`on_end` is called whenever a member has come to its end."""
+        """`on_end` is called whenever a member has come to its end; the name is the stream's."""
         self._on_end = on_end
+        self._name = name
         self.spark = spark
         self.parallelism = parallelism
         self.log = log
@@ -120,6 +127,12 @@ class Group:
     def is_alone(self, member: Member) -> bool:
         with self.lock:
             return any(lane.alone and member.name in lane.members for lane in self._lanes)
+
+    def wake(self) -> None:
+        """Says that there is a new entry."""
+        with self.lock:
+            for lane in self._lanes:
+                lane.woken.set()
 
     def watch(self) -> None:
         """Ends jobs that take too long; for a thread that looks from time to time."""
@@ -173,10 +186,16 @@ class Group:
             if lane.alone:
                 for member in members:
                     if seconds[member.name] < _SLOW_SECONDS and self._is_level(member):
-                        del lane.members[member.name]
-                        self.add(member)
+                        self._bring_back(lane, member)
                 return
             self.part(lane, [m for m in members if _is_slow(m.name, seconds)])
+
+    def _bring_back(self, lane: Lane, member: Member) -> None:
+        try:
+            self.add(member)
+        except NarrowsError:  # no core is free for tasks that last: they may just be ending
+            return
+        lane.drop(member)
 
     def _is_level(self, member: Member) -> bool:
         common = [m.position for lane in self._common() for m in lane.members.values()]
@@ -201,11 +220,15 @@ class Group:
         under_way = self._lane_under_way(member)
         if under_way is not None:
             return under_way
-        for lane in self._common():
+        common = [lane for lane in self._common() if lane.is_quick == member.is_quick]
+        for lane in common:
             computed = sum(1 for other in lane.members.values() if other.copies is None)
             if member.copies is not None or computed < _COMPUTED_IN_A_LANE:
                 return lane
-        return self._lane([], alone=False)
+        if not member.is_quick:
+            return self._lane([], alone=False)
+        tasks = LastingTasks(self.spark, f"shared stream `{self._name}`", 1, CopyWork())
+        return self._lane([], alone=False, tasks=tasks)
 
     @property
     def disk(self) -> ThreadPoolExecutor:
@@ -215,8 +238,10 @@ class Group:
                 self._disk = ThreadPoolExecutor(_WRITES, thread_name_prefix="narrows-lane-plans")
             return self._disk
 
-    def _lane(self, members: Sequence[Member], *, alone: bool) -> Lane:
-        lane = Lane(self, members, alone=alone)
+    def _lane(
+        self, members: Sequence[Member], *, alone: bool, tasks: LastingTasks | None = None
+    ) -> Lane:
+        lane = Lane(self, members, alone=alone, tasks=tasks)
         self._lanes.append(lane)
         return lane
 

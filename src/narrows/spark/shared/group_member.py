@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
+import pickle
 import threading
 import time
 import uuid
@@ -62,6 +64,8 @@ class Member:
     goal: Goal | None = None
     """What it reads, and no more; None: whatever comes."""
     published: RowsWritten = field(default_factory=RowsWritten)
+    is_quick: bool = False
+    """Is it to have its rows within milliseconds? Its readers write then."""
     is_planned_once: bool = False
     """Spark need not plan it again for each job: nothing in it, such as `now()`, has a value that
     is fixed by planning."""
@@ -196,7 +200,7 @@ def written(rows: DataFrame, name: str, write: WriteSpec, tasks: Path) -> DataFr
     def save(batches: Batches) -> Batches:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
-        return _write(name, carried.value, batches, tasks, task)
+        yield _as_batch(_write(name, carried.value, batches, tasks, task))
 
     return rows.mapInArrow(save, _RESULT)
 
@@ -213,11 +217,28 @@ def copied(
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 for copies, part in work[task::tasks]:
-                    name, read, write, file = copies.value
-                    rows = _read_part(read, file, part, partitions)
-                    yield from _write(name, write, rows, file, part)
+                    yield _as_batch(_copy(copies.value, part, partitions))
 
     return spark.range(0, tasks, 1, tasks).mapInArrow(copy, _RESULT)
+
+
+class CopyWork:
+    """The same for a task that lasts (`worker/lasting.py`): each message says for which pipelines,
+    for they come and go. It is pickled, as what Spark tells its tasks is: the driver sends it, over
+    a connection that nobody else can open."""
+
+    def do(self, message: bytes) -> str:
+        all_copies: list[Carried[Copies]] = pickle.loads(message)
+        return json.dumps([_copy(copies.value, 0, 1)._asdict() for copies in all_copies])
+
+
+def copy_message(all_copies: Sequence[Carried[Copies]]) -> bytes:
+    return pickle.dumps(list(all_copies))
+
+
+def _copy(copies: Copies, part: int, partitions: int) -> _Written:
+    name, read, write, file = copies
+    return _write(name, write, _read_part(read, file, part, partitions), file, part)
 
 
 def _read(spec: ReadSpec, tasks: Path, partitions: int, numbers: Batches) -> Batches:
@@ -255,15 +276,27 @@ def tell_execution(tasks: Path) -> None:
         written.replace(tasks.with_suffix(EXECUTION))
 
 
-def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path, task: int) -> Batches:
+class _Written(NamedTuple):
+    """What a task has to say of what it wrote of a pipeline."""
+
+    member: str
+    part: int
+    written: str
+    seconds: float
+
+
+def _write(name: str, spec: WriteSpec, rows: Batches, tasks: Path, task: int) -> _Written:
     started = time.perf_counter()
     entry = read_plan(tasks)
     assert entry is not None
     receipts = write_task(spec, rows, entry["after"] + 1, task)
     (tasks.with_suffix(_WRITTEN) / str(task)).touch()
-    columns = [[name], [task], [receipts_to_text(receipts)], [time.perf_counter() - started]]
-    arrays = [pa.array(c, t) for c, t in zip(columns, _RESULT_TYPES, strict=True)]
-    yield pa.RecordBatch.from_arrays(arrays, names=["member", "part", "written", "seconds"])
+    return _Written(name, task, receipts_to_text(receipts), time.perf_counter() - started)
+
+
+def _as_batch(written: _Written) -> pa.RecordBatch:
+    arrays = [pa.array([value], t) for value, t in zip(written, _RESULT_TYPES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(_Written._fields))
 
 
 _RESULT_TYPES = (pa.string(), pa.int32(), pa.string(), pa.float64())

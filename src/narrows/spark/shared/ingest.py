@@ -5,6 +5,8 @@ of that is decoded (`SharedLog`), under the same number. So an entry is a batch 
 job a crash cut short is decoded again, while one that is published is left alone.
 
     new payloads ─► an entry, journaled ─► the union of now ─► a job: segments ─► published
+
+For low latency there is no job: a task that lasts is told of the entry.
 """
 
 from __future__ import annotations
@@ -21,15 +23,28 @@ from pyspark.sql import SparkSession
 from narrows.connectors.base import Available, Share, SourceConnector
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.opening import open_source
-from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_share
+from narrows.shared.ingest_task import (
+    IngestUnion,
+    IngestWork,
+    entry_of,
+    ingest_message,
+    ingest_share,
+)
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import ConsumerRegistry
+from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.streaming.patience import Patience
 from narrows.worker.carried import Carried
+from narrows.worker.lasting import done_of
 from narrows.worker.read_spec import ReadSpec
 
 _MESSAGE = "message"
 _LOOK_SECONDS = 0.05
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.016
+"""Seconds between two looks, for low latency: longer each time that there is nothing new."""
+_FOLDS_EVERY = 1.0
+"""Seconds after which less is kept of what was taken, for low latency makes entries by the
+hundred."""
 _PATIENCE_SECONDS = 60.0
 
 
@@ -54,10 +69,11 @@ class Ingest:
         spec: ReadSpec,
         folder: Path,
         on_end: Callable[[], None] = lambda: None,
+        on_entry: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_end` is called when it has come to its end."""
+        """`on_end` is called when it has come to its end, `on_entry` when one is published."""
         assert spec.entry_log is not None
-        self._on_end = on_end
+        self._on_end, self._on_entry = on_end, on_entry
         self._patience = Patience(spec.source)
         # A session of its own: only so can another thread end its job (`spark.run.apart`).
         self._spark = spark.newSession()
@@ -72,6 +88,12 @@ class Ingest:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        self._quick = False
+        self._tasks: LastingTasks | None = None
+        self._tasks_lock = threading.Lock()
+        self._idle = 0.0
+        """The pause before this look, if it found nothing; for low latency."""
+        self._folded = 0.0
 
     # --- for the stream ---------------------------------------------------------------------------
 
@@ -99,10 +121,21 @@ class Ingest:
         self._every = every
         self._failure = None
         self._stopped.clear()
+        self.quicken(quick=self._quick, now=True)
         self._thread = threading.Thread(
             target=self._run, name=f"ingest of {self._spec.source}", daemon=True
         )
         self._thread.start()
+
+    def quicken(self, *, quick: bool, now: bool = False) -> None:
+        """For low latency, from now on or from its start on, or no longer. Says so where there is
+        no core for it."""
+        with self._tasks_lock:
+            if quick and self._tasks is None and (now or self.isActive):
+                name = f"shared stream `{self._spec.source}`"
+                work = IngestWork(*self._static.value)
+                self._tasks = LastingTasks(self._spark, name, 1, work)
+            self._quick = quick
 
     def poll(self) -> None:
         """Its thread takes the union of now whenever it looks for something new."""
@@ -121,6 +154,7 @@ class Ingest:
         self._stopped.set()
         if self._thread is not None:
             self._spark.interruptAll()
+            self._drop_tasks()
             self._thread.join(_PATIENCE_SECONDS)
             self._thread = None
 
@@ -133,11 +167,13 @@ class Ingest:
             self._tell_again()
             while not self._stopped.is_set():
                 began = time.monotonic()
+                self._drop_tasks(always=False)
                 # Also when there is nothing to read: whoever has just registered waits for this.
                 self._registry.apply()
                 number = self._patience.ask(self._next)
                 if number is not None:
                     self._decode(number)
+                    self._idle = 0.0
                 elif self._every is None and not self._goals:
                     return
                 else:
@@ -147,6 +183,7 @@ class Ingest:
                 self._failure = error
         finally:
             self._source.stop()
+            self._drop_tasks()
             self._on_end()
 
     def _tell_again(self) -> None:
@@ -157,7 +194,21 @@ class Ingest:
     def _tell(self, entry: Entry) -> None:
         self._patience.tell(lambda: self._source.committed(entry))
 
+    def _drop_tasks(self, *, always: bool = True) -> None:
+        """Ends tasks that last: for they are no longer wanted, or always."""
+        with self._tasks_lock:
+            if self._quick and not always:
+                return
+            tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.stop()
+
     def _pause(self, began: float) -> float:
+        tasks = self._tasks
+        if tasks is not None:
+            tasks.check()
+            self._idle = min(max(2 * self._idle, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+            return max(self._idle, 2 * (time.monotonic() - began))
         left = (self._every or 0.0) - (time.monotonic() - began)
         return max(_LOOK_SECONDS, left)
 
@@ -181,6 +232,26 @@ class Ingest:
         applied = self._registry.apply(number)
         union = IngestUnion(number, applied.version, applied.demand)
         entry = self._log.entry(number)
+        tasks = self._tasks
+        if tasks is None:
+            messages = self._by_job(union, entry)
+        else:
+            messages = self._by_tasks(tasks, union, entry)
+        if self._stopped.is_set():
+            return  # somebody may have taken over: the segments are swept
+        self._shared.publish(entry_of(union, messages))
+        self._on_entry()
+        self._tell(entry)
+        if tasks is not None and time.monotonic() - self._folded > _FOLDS_EVERY:
+            self._log.fold(number, self._source.folded)
+            self._folded = time.monotonic()
+
+    def _by_tasks(self, tasks: LastingTasks, union: IngestUnion, entry: Entry) -> list[str]:
+        given = [ingest_message(union, entry)] * len(tasks)  # there is one, as soon as it has begun
+        return [done_of(answer) for answer in tasks.do(given)]
+
+    def _by_job(self, union: IngestUnion, entry: Entry) -> list[str]:
+        """The same by the tasks of a job, each of which has a share."""
         shares = self._source.split(entry, self._spec.partitions) or [Share([], [])]
         static, dynamic = self._static, Carried((union, shares))
 
@@ -194,7 +265,4 @@ class Ingest:
 
         tasks = self._spark.range(0, len(shares), 1, len(shares))
         rows = tasks.mapInArrow(decode, f"{_MESSAGE} STRING").collect()
-        if self._stopped.is_set():
-            return  # somebody may have taken over: the segments are swept
-        self._shared.publish(entry_of(union, [row[_MESSAGE] for row in rows]))
-        self._tell(entry)
+        return [row[_MESSAGE] for row in rows]

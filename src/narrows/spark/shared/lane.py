@@ -6,24 +6,28 @@ Whether a member has its lane with all others or for itself is the group's to sa
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.source import ENTRIES_AT_ONCE
-from narrows.spark.shared.group_member import Member, copied
+from narrows.spark.shared.group_member import Member, copied, copy_message
 from narrows.spark.sql.parsed import parsed_query
 from narrows.spark.sql.rows import SqlText, Views
+from narrows.spark.streaming.lasting import LastingTasks
+from narrows.worker.lasting import done_of
 from narrows.worker.write import Receipts, discard, publish, receipts_from_text
 
 if TYPE_CHECKING:
     from narrows.spark.shared.group import Group
 
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS, _QUICK_LOOK_SECONDS = 0.1, 0.016
+"""How long to wait for somebody to say that there is something new; then one looks."""
 _PATIENCE_SECONDS = 30.0
 _SLOWEST_BYTES_PER_SECOND = 2e6
 """A job of the common lane is given so long, and a second more for so many bytes it has to read."""
@@ -34,12 +38,21 @@ _PARTITION_BYTES = 16 << 20
 class Lane(threading.Thread):
     """Runs the jobs of its members, one after the other, until it has none."""
 
-    def __init__(self, group: Group, members: Sequence[Member], *, alone: bool) -> None:
+    def __init__(
+        self,
+        group: Group,
+        members: Sequence[Member],
+        *,
+        alone: bool,
+        tasks: LastingTasks | None = None,
+    ) -> None:
+        """With tasks that last, if it is for low latency."""
         super().__init__(name=f"narrows-lane-{uuid.uuid4().hex[:6]}", daemon=True)
         self._group = group
         self._spark = group.spark
         self.members = {member.name: member for member in members}
         self.alone = alone
+        self._tasks = tasks
         self.deadline: float | None = None
         """When the job that runs has taken too long."""
         self._frames: dict[int, DataFrame] = {}
@@ -50,20 +63,33 @@ class Lane(threading.Thread):
         self.under_way: frozenset[str] = frozenset()
         """The names of those that the job which runs is for."""
         self._interrupted = False
-        self._pause = threading.Event()
+        self.woken = threading.Event()
+        """Is there something new, perhaps? Where another process decodes, nobody says so."""
         self.publishing = threading.Lock()
         """Held while what a job wrote is published and positions move; whoever has it may take a
         member out."""
 
+    @property
+    def is_quick(self) -> bool:
+        return self._tasks is not None
+
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            if self._tasks is not None:
+                self._tasks.stop()
+
+    def _run(self) -> None:
         while self._group.keep(self):
+            self.woken.clear()
             due: Sequence[Member] = tuple(self.members.values())
             try:
                 due = self._due()
                 if due:
                     self._job(due)
                 else:
-                    self._pause.wait(_LOOK_SECONDS)
+                    self.woken.wait(_QUICK_LOOK_SECONDS if self.is_quick else _LOOK_SECONDS)
             except Exception as error:  # a full disk, a damaged log: nothing that others can mend
                 for member in due:
                     self._group.fail(self, member, error)
@@ -107,7 +133,7 @@ class Lane(threading.Thread):
             if not self.alone:
                 patience = _PATIENCE_SECONDS + sum(sizes) / _SLOWEST_BYTES_PER_SECOND
                 self.deadline = time.monotonic() + patience
-            results = self._result(due, sizes).collect()
+            results = self._results(due, sizes)
         except Exception as error:
             self._failed(due, error)
             return
@@ -127,7 +153,19 @@ class Lane(threading.Thread):
         self.under_way = frozenset()  # else whoever is to leave this lane would wait for itself
         self._group.judge(self, {m.name: seconds[m.name] for m in done})
 
-    def _result(self, due: Sequence[Member], sizes: Sequence[int]) -> DataFrame:
+    def _results(self, due: Sequence[Member], sizes: Sequence[int]) -> Sequence[Any]:
+        """What the tasks say that have written: of a job, or one that lasts, where there is one and
+        it has not too much to do."""
+        if self._tasks is None or max(sizes) > _PARTITION_BYTES:
+            return self._frame(due, sizes).collect()
+        self._partitions = 1
+        copies = [member.copies for member in due if member.copies is not None]
+        given = [copy_message(copies)] * len(self._tasks)  # there is one, as soon as it has begun
+        (answer,) = self._tasks.do(given)
+        found: list[dict[str, Any]] = json.loads(done_of(answer))
+        return found
+
+    def _frame(self, due: Sequence[Member], sizes: Sequence[int]) -> DataFrame:
         if self._framed != tuple(due):  # one that was replaced is another, under the same name
             self._frames, self._framed = {}, tuple(due)
         # Whoever is alone may have half of the cores, not all of them: it may be slow.
@@ -161,7 +199,8 @@ class Lane(threading.Thread):
 
     def _failed(self, due: Sequence[Member], error: Exception) -> None:
         interrupted, self._interrupted = self._interrupted, False
-        if self.alone or (len(due) == 1 and not interrupted):
+        # Who had the lane for itself is to blame, unless it is a task that lasts which has died.
+        if self.alone or (len(due) == 1 and not interrupted and not self.is_quick):
             for member in due:
                 if not member.leaving:
                     self._group.fail(self, member, error)

@@ -57,7 +57,15 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
     plain = copied_from(pipeline.plan)
     if plain is not None:
         spec = read.stream.read_by(read.consumer, plain.spec)
-        return Member(name, write, spec, tasks, published=pipeline.written, is_planned_once=True)
+        return Member(
+            name,
+            write,
+            spec,
+            tasks,
+            published=pipeline.written,
+            is_quick=pipeline.plan.low_latency and not pipeline.pace.once,
+            is_planned_once=True,
+        )
 
     physical = pipeline.plan.physical
 

@@ -50,6 +50,12 @@ class SharedReads:
         if self.member is not None:
             self.member.position = found[self.reads[0].consumer].position
 
+    @property
+    def quick_consumers(self) -> list[str]:
+        """Its names, if it is to have low latency."""
+        quick = self.member is not None and self.member.is_quick
+        return [read.consumer for read in self.reads] if quick else []
+
     def release(self, *, failed: bool = False) -> None:
         """Its pipeline has ended: the streams need not decode for it any more."""
         if self._released.acquire(blocking=False):  # once

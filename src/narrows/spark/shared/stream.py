@@ -47,9 +47,12 @@ class SharedStream:
             self.registry.advance,
             parallelism=context.parallelism,
             on_end=supervisor.wake,
+            name=source.name,
         )
         self.consumers: dict[str, bool] = {}
         """Those of this process, and whether each wants only what is there now."""
+        self._quick: set[str] = set()
+        """Those of them that are to have low latency."""
         self.trigger = "1 second"
         self._ingest = self._make_ingest()
         self._attempts = Attempts()
@@ -63,9 +66,16 @@ class SharedStream:
     # --- consumers --------------------------------------------------------------------------------
 
     def register(
-        self, demands: dict[str, Demand], *, once: bool, trigger: str, start_at: str | None
+        self,
+        demands: dict[str, Demand],
+        *,
+        once: bool,
+        trigger: str,
+        start_at: str | None,
+        quick: Collection[str] = (),
     ) -> dict[str, Registered]:
-        """Registers consumers and sees to it that the ingest runs."""
+        """Registers consumers and sees to it that the ingest runs: quickly, if some of them are to
+        have low latency."""
         with self._lock:
             self._paused = False
             if not self._ingest.isActive:
@@ -78,6 +88,8 @@ class SharedStream:
                 start_at = EARLIEST
             found = self.registry.register(demands, start_at)
             self.consumers |= dict.fromkeys(demands, once)
+            self._quick |= set(quick)
+            self._quicken()
             self.trigger = trigger
             if self._ingest.isActive:
                 self.registry.apply()  # from its next entry on: the job that runs is not waited for
@@ -122,6 +134,8 @@ class SharedStream:
         """Takes consumers out; after the last one the ingest stops."""
         with self._lock:
             mine = [name for name in names if self.consumers.pop(name, None) is not None]
+            self._quick.difference_update(mine)
+            self._quicken()
             if failed:
                 self.registry.abandon(*mine)
             else:
@@ -157,12 +171,17 @@ class SharedStream:
         """Does everybody want only what is there now?"""
         return all(self.consumers.values())
 
+    def _quicken(self) -> None:
+        if isinstance(self._ingest, Ingest):
+            self._ingest.quicken(quick=bool(self._quick))
+
     def _make_ingest(self) -> Ingest | FrameIngest:
         context, spec = self._context, self._read_spec()
         if self.source.comes_as_frame:
             frame = context.frames[self.source.name.casefold()]
             return FrameIngest(frame, spec, self.folder)
-        return Ingest(context.spark, spec, self.folder, on_end=self._supervisor.wake)
+        wake = self._supervisor.wake
+        return Ingest(context.spark, spec, self.folder, on_end=wake, on_entry=self.group.wake)
 
     def _read_spec(self) -> ReadSpec:
         source = self.source

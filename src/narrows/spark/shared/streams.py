@@ -60,12 +60,19 @@ class SharedStreams:
         for read in (read for pipeline in pipelines for read in pipeline.reads):
             name = read.stream.source.name
             demands.setdefault(name, (read.stream, {}))[1][read.consumer] = read.demand
+        quick = {name for pipeline in pipelines for name in pipeline.quick_consumers}
         found: dict[str, Registered] = {}
         with _released_if_it_fails(pipelines):
             for pipeline in pipelines:
                 pipeline.prepare(once=once)
             for stream, wanted in demands.values():
-                found |= stream.register(wanted, once=once, trigger=trigger, start_at=start_at)
+                found |= stream.register(
+                    wanted,
+                    once=once,
+                    trigger=trigger,
+                    start_at=start_at,
+                    quick=quick & wanted.keys(),
+                )
             _await_ready(list(demands.values()), timeout)
         for pipeline in pipelines:
             pipeline.begin({read.consumer: found[read.consumer] for read in pipeline.reads})

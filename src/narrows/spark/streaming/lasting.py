@@ -24,14 +24,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from narrows.connectors.target import WriteSpec
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.cores import is_local
 from narrows.spark.streaming.slots import Slots
 from narrows.worker.carried import Carried
-from narrows.worker.lasting import serve
+from narrows.worker.lasting import Work, serve
 from narrows.worker.link import Address, Link, LinkClosedError, Listener, connect
-from narrows.worker.read_spec import ReadSpec
 
 _LOOPBACK = "127.0.0.1"
 _STARTING_SECONDS = 120.0
@@ -42,11 +40,11 @@ _ENDING_SECONDS = 10.0
 
 
 class LastingTasks:
-    """Tasks that read and write entries, for one pipeline. One thread gives and takes answers."""
+    """Tasks that do a work: for one pipeline, or a shared stream. One thread gives messages and
+    takes answers."""
 
-    def __init__(
-        self, spark: SparkSession, name: str, count: int, read: ReadSpec, write: WriteSpec
-    ) -> None:
+    def __init__(self, spark: SparkSession, name: str, count: int, work: Work) -> None:
+        """The name is for people: what occupies cores."""
         self._slots = Slots(spark, name, count)
         # A session of its own: only so can another thread end its job (`spark.run.apart`).
         self._spark = spark.newSession()
@@ -57,9 +55,9 @@ class LastingTasks:
         self._connected = threading.Condition()
         self._failure: BaseException | None = None
         self._stopped = False
-        work = Carried((self._listener.address, read, write))
+        given = Carried((self._listener.address, work))
         self._job = threading.Thread(
-            target=self._run, args=(work,), name=f"tasks of {name}", daemon=True
+            target=self._run, args=(given,), name=f"tasks of {name}", daemon=True
         )
         self._door = threading.Thread(target=self._admit, name=f"door of {name}", daemon=True)
         self._door.start()
@@ -104,13 +102,13 @@ class LastingTasks:
 
     # --- the job ----------------------------------------------------------------------------------
 
-    def _run(self, work: Carried[tuple[Address, ReadSpec, WriteSpec]]) -> None:
+    def _run(self, given: Carried[tuple[Address, Work]]) -> None:
         def last(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            address, read, write = work.value
+            address, work = given.value
             for batch in numbers:
                 link = connect(address)
                 try:
-                    serve(link, read, write)
+                    serve(link, work)
                 finally:
                     link.close()
                 yield batch
@@ -151,7 +149,7 @@ class LastingTasks:
     def _no_core(self) -> NarrowsError:
         return fail(
             Code.NO_FREE_CORE,
-            f"no task of `{self._name}` was started in {_STARTING_SECONDS:.0f} seconds: Spark has"
+            f"no task of {self._name} was started in {_STARTING_SECONDS:.0f} seconds: Spark has"
             " no core that is free for it",
             hint="a pipeline of low latency occupies a core for as long as it runs: give Spark more"
             " cores, or stop something",

@@ -38,6 +38,7 @@ from narrows.spark.write.copy import copy_stream
 from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.state.entry_position import first_entry
+from narrows.worker.lasting import EntryWork
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
@@ -134,7 +135,9 @@ class PipelineQuery:
         assert plain is not None, "the plan says so"
         read = replace(self._place(plain.node, plain.spec), partitions=self.tasks)
         position = begin_position(read, self.checkpoint)
-        tasks = LastingTasks(self.context.spark, self.name, self.tasks, read, self.write)
+        tasks = LastingTasks(
+            self.context.spark, f"pipeline `{self.name}`", self.tasks, EntryWork(read, self.write)
+        )
         try:
             loop = EntryLoop(read, self.write, position, self.written, tasks)
             return ContinuousQuery(self.name, loop, tasks, bounded=self.pace.once)

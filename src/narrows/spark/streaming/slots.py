@@ -21,9 +21,9 @@ _LOCK = threading.Lock()
 
 
 class Slots:
-    """The cores of a pipeline, until they are given back."""
+    """The cores of a pipeline or of a shared stream, until they are given back."""
 
-    def __init__(self, spark: SparkSession, pipeline: str, count: int) -> None:
+    def __init__(self, spark: SparkSession, who: str, count: int) -> None:
         """Takes so many; says so where there are not enough."""
         self._application = spark.conf.get("spark.app.id", "") or ""
         self._count = count
@@ -33,7 +33,7 @@ class Slots:
             if total is not None and occupied + count > total - 1:
                 raise fail(
                     Code.NO_FREE_CORE,
-                    f"pipeline `{pipeline}` of low latency would occupy {_cores(count)} of Spark's"
+                    f"{who}, for low latency, would occupy {_cores(count)} of Spark's"
                     f" for as long as it runs: of {total}, {occupied} are occupied so already, and"
                     " one must be left for everything else",
                     hint="start Spark with more, for example with `--master 'local[8]'`: they are"
