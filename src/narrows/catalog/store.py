@@ -48,6 +48,8 @@ class ObjectStore:
         """Who is asked for what is not declared here; a session is."""
         self.is_ansi: Callable[[], bool] = lambda: False
         """Is Spark in ANSI mode, where an overflow is an error? A session knows."""
+        self.setting: Callable[[str], str | None] = lambda key: None
+        """The value of a setting of Spark's, where there is a session that has one."""
         self.measured = NOTHING_MEASURED
         """What is known of what sources have now. A session looks."""
         self.disabled_rules = disabled_rules

@@ -28,6 +28,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refu
 from narrows.physical.window_folds import why_not_retracted
 from narrows.planner.handed_on import mismatch, streams_of
 from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
+from narrows.planner.spark_settings import refuse_other_meanings, rules_that_would_differ
 from narrows.plugins.registry import CONNECTORS, FORMATS
 from narrows.schema import Field, Struct, is_nested
 from narrows.sql.parser.recursion import deep_recursion
@@ -53,9 +54,11 @@ def plan_query(
     """Plans a parsed query; with a pipeline, its sinks stand on top of it."""
     try:
         with deep_recursion():
+            refuse_other_meanings(query, catalog.setting)
             built = build(query, catalog.find_table, catalog.all_functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
+            disabled |= rules_that_would_differ(bound, catalog.setting)
             rules = physical_rules(ansi=catalog.is_ansi(), measured=catalog.measured)
             plan = _optimise(bound, built.notices, rules, disabled, check)
             return plan if pipeline is None else _for_pipeline(plan, pipeline)

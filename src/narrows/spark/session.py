@@ -135,6 +135,7 @@ class Session:
         self._projections = Projections(self._context, catalog)
         self._tables = SessionTables(spark)
         catalog.is_ansi = self._is_ansi
+        catalog.setting = self._setting
         catalog.measured = Measured(source_size, key_repeats)
         if looks_elsewhere:
             catalog.elsewhere = self._tables
@@ -447,12 +448,16 @@ class Session:
             self._tables.forget()
         if self.catalog.is_ansi == self._is_ansi:
             self.catalog.is_ansi = lambda: False
+            self.catalog.setting = lambda key: None
             self.catalog.measured = NOTHING_MEASURED
         if self.catalog.elsewhere is self._tables:
             self.catalog.elsewhere = self.catalog.functions.elsewhere = None
 
     def _is_ansi(self) -> bool:
-        return self.spark.conf.get("spark.sql.ansi.enabled", "true") == "true"
+        return self._setting("spark.sql.ansi.enabled") in (None, "true")
+
+    def _setting(self, key: str) -> str | None:
+        return self.spark.conf.get(key, None)
 
     def __enter__(self) -> Self:
         return self
