@@ -22,6 +22,7 @@ from narrows.logical.builder.generators import (
 )
 from narrows.logical.builder.on_change import rows_that_change
 from narrows.logical.builder.pivot import plan_pivot
+from narrows.logical.builder.sample import plan_sample
 from narrows.logical.builder.subqueries import WaitingSubqueries
 from narrows.logical.conjuncts import conjunction, split, with_filter
 from narrows.logical.nodes import (
@@ -90,12 +91,8 @@ class FromPlanner:
     def _item(self, node: exp.Expr) -> Node:
         """A source, a common table expression, a query in brackets, or joins in brackets."""
         if node.args.get("sample"):
-            raise fail(
-                Code.NOT_SUPPORTED,
-                "TABLESAMPLE takes rows by chance, others each time it runs",
-                span_of(node),
-                "write `WHERE rand() < 0.1` for a part of the rows, or `LIMIT 5` for a few",
-            )
+            plan = self._item(_without(node, "sample"))
+            return plan_sample(plan, node.args["sample"], self._binder)
         if node.args.get("pivots"):
             return self._pivoted(node)
         if node.args.get("joins"):
@@ -227,8 +224,10 @@ class FromPlanner:
         if lateral and kind not in _LATERAL:
             raise refused(f"{kind.value} joins with LATERAL", node)
         if lateral and is_plain_generator(node, kind):
-            generated = lateral_generator(self._binder, left, node.this, kind is JoinKind.LEFT)
             on = node.args.get("on")
+            # Without ON, Spark keeps no row for which nothing is generated, whatever the join.
+            outer = kind is JoinKind.LEFT and on is not None
+            generated = lateral_generator(self._binder, left, node.this, outer)
             if on is None or kind is JoinKind.LEFT:
                 return generated
             return Filter(child=generated, predicate=self._binder.condition("ON", on))

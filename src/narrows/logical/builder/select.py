@@ -9,13 +9,15 @@ optimizer) may only keep that meaning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Cast, Expr, columns_of, rewrite, walk
+from narrows.expressions.nodes import Call, Cast, Expr, SortKey, columns_of, rewrite, walk
 from narrows.logical.builder.aliases import aliases_in_where
 from narrows.logical.builder.analytic import plan_analytic
 from narrows.logical.builder.clauses import Clauses
@@ -31,11 +33,15 @@ from narrows.logical.nodes import (
     Distinct,
     Filter,
     Generate,
+    NamedExpr,
     Node,
     Project,
     Sort,
+    default_name,
     relation_of,
 )
+from narrows.logical.relational_nodes import Subquery
+from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.binder.context import Problems, refused, span_of
@@ -53,7 +59,7 @@ _HANDLED = frozenset(
     )
 )
 _CLAUSES = {
-    "sample": "TABLESAMPLE",
+    "sample": "TABLESAMPLE after an alias, before which Spark wants it,",
     "pivots": "PIVOT",
     "into": "SELECT INTO",
     "kind": "SELECT AS STRUCT",
@@ -158,33 +164,55 @@ class SelectBuilder:
         if distinct is not None and distinct.args.get("on"):
             raise refused("DISTINCT ON", distinct)
         items = clauses.items
-        relation = relation_of(self._ids.new(), None, items)
         # Sorting goes first, while the columns that only it needs are still there. But DISTINCT
-        # would undo the order, and a random value must be the same in both places.
-        sort_last = distinct is not None or any(_is_random(key.expr) for key in clauses.order)
-        if clauses.order and not sort_last:
-            plan = Sort(child=plan, keys=tuple(clauses.order))
+        # would undo the order, a random value must be the same in both places, and Spark knows no
+        # correlated subqueries in ORDER BY.
+        answers = {part.relation.id for part in topological(plan) if isinstance(part, Subquery)}
+        keys = clauses.order
+        sort_last = distinct is not None or any(
+            _is_random(key.expr) or answers & {c.id.relation for c in columns_of(key.expr)}
+            for key in keys
+        )
+        if keys and not sort_last:
+            plan = Sort(child=plan, keys=tuple(keys))
+        relation = relation_of(self._ids.new(), None, items)
         plan = Project(child=plan, fields=tuple(items), relation=relation)
         if distinct is not None:
             plan = Distinct(child=plan)
-        if clauses.order and sort_last:
-            outputs: dict[Expr, Expr] = {
-                item.expr: relation.column(ordinal) for ordinal, item in enumerate(items)
-            }
-            keys = []
-            for key in clauses.order:
-                expr = rewrite(key.expr, outputs.get)
-                if any(column.id.relation != relation.id for column in columns_of(expr)):
-                    why = "DISTINCT" if distinct is not None else "a random value"
+        return self._sorted_last(plan, keys, distinct=distinct) if keys and sort_last else plan
+
+    def _sorted_last(
+        self, plan: Node, keys: Sequence[SortKey], distinct: exp.Distinct | None
+    ) -> Node:
+        """The select list, sorted: by its items, and by columns that are dropped after that."""
+        projection = plan.child if isinstance(plan, Distinct) else plan
+        assert isinstance(projection, Project)
+        relation, width = projection.relation, len(projection.fields)
+        outputs: dict[Expr, Expr] = {}
+        for place, item in enumerate(projection.fields):
+            outputs.setdefault(item.expr, relation.column(place))
+        shown = list(projection.fields)
+        for key in keys:
+            expr = rewrite(key.expr, outputs.get)
+            if any(column.id.relation != relation.id for column in columns_of(expr)):
+                if distinct is not None:
                     raise fail(
                         Code.UNKNOWN_COLUMN,
-                        f"with {why}, ORDER BY may only use what the select list has",
+                        "with DISTINCT, ORDER BY may only use what the select list has",
                         key.expr.span,
                         "add the expression to the select list",
                     )
-                keys.append(key._replace(expr=expr))
-            plan = Sort(child=plan, keys=tuple(keys))
-        return plan
+                shown.append(NamedExpr(default_name(key.expr), key.expr))
+        if len(shown) > width:
+            relation = relation_of(relation.id, None, shown)
+            plan = replace(projection, fields=tuple(shown), relation=relation)
+            for place, item in enumerate(shown[width:], start=width):
+                outputs.setdefault(item.expr, relation.column(place))
+        by = tuple(key._replace(expr=rewrite(key.expr, outputs.get)) for key in keys)
+        plan = Sort(child=plan, keys=by)
+        return (
+            plan if len(shown) == width else self._queries.renamed(plan, relation.columns[:width])
+        )
 
 
 _ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)

@@ -94,6 +94,15 @@ class NarrowsParser(PipeParser, ConstantParser):
                 return False
         return False
 
+    def _parse_subquery(
+        self, this: exp.Expr | None, parse_alias: bool = True
+    ) -> exp.Subquery | None:
+        """`(SELECT ...) TABLESAMPLE (5 ROWS) AS x`: the alias comes after that."""
+        query: exp.Subquery | None = super()._parse_subquery(this, parse_alias)
+        if query is not None and parse_alias and query.args.get("sample") and not query.alias:
+            query.set("alias", self._parse_table_alias())
+        return query
+
     # --- from the loosest to the tightest ---------------------------------------------------------
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
