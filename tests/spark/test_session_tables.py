@@ -112,3 +112,19 @@ def test_files_by_their_path(session: Session, tmp_path: Path) -> None:
 def test_a_view_of_ours_over_one_of_spark(session: Session) -> None:
     session.execute("CREATE VIEW large (key) AS SELECT st.p FROM things WHERE w > 20")
     assert _rows(session, "SELECT key FROM large JOIN t ON key = id") == [(3,)]
+
+
+def test_a_pipeline_outlives_variables_of_the_session(
+    small_data: SparkSession, session: Session, tmp_path: Path
+) -> None:
+    small_data.sql("DECLARE OR REPLACE VARIABLE least = 2")
+    assert _rows(session, "SELECT id FROM t WHERE id >= least") == [(2,), (3,)]
+    session.execute(f"""
+        CREATE STREAM of_lines (id BIGINT) WITH (connector = 'file', path = '{tmp_path}/in');
+        CREATE SINK to_lines WITH (connector = 'file', path = '{tmp_path}/out');
+    """)
+    with pytest.raises(NarrowsError) as refused:
+        session.execute(
+            "CREATE PIPELINE p INTO to_lines AS SELECT id FROM of_lines WHERE id >= least;"
+        )
+    assert refused.value.problems[0].code is Code.UNKNOWN_COLUMN

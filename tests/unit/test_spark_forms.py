@@ -52,6 +52,17 @@ DECODED = [
         ["schema=[id, s{x}]", "schema=[v, w{a}]"],
     ),
     ("SELECT note FROM t SORT BY s.x", ["schema=[s{x}, note]"]),
+    ("FROM t | WHERE id | 1 > 1 | SELECT s.x", ["schema=[id, s{x}]", "predicate=t.id | 1 > 1"]),
+    ("SELECT builtin.upper(note), system.builtin.max(s.x) OVER () FROM t", ["schema=[s{x}, note]"]),
+    (
+        "SELECT (SELECT max(v) FROM u WHERE u.id = t.id) AS m FROM t ORDER BY m, s.x",
+        ["Sort_", "keys=[m; x]", "schema=[id, s{x}]"],
+    ),
+    (
+        "SELECT note FROM t TABLESAMPLE (5 PERCENT) WHERE s.x > 1",
+        ["rand() < 0.05D", "[s{x}, note]"],
+    ),
+    ("SELECT x.s.x FROM t TABLESAMPLE (5 ROWS) REPEATABLE (1) AS x", ["count=5", "schema=[s{x}]"]),
 ]
 
 
@@ -69,7 +80,11 @@ REFUSED = [
     ("FROM t |> FROBNICATE", Code.SYNTAX_ERROR, "this is no operator of a pipe"),
     ("FROM t |> SELECT id FROM u", Code.SYNTAX_ERROR, "takes a list and nothing else"),
     ("FROM t |> EXTEND 1 AS a |> WHERE t.id > 1", Code.UNKNOWN_QUALIFIER, "`t` is neither"),
-    ("FROM t |> TABLESAMPLE (5 ROWS)", Code.NOT_SUPPORTED, "rows by chance"),
+    ("FROM t |> TABLESAMPLE (200 PERCENT)", Code.SYNTAX_ERROR, "at most all rows"),
+    ("WITH x AS (SELECT 1) INSERT INTO y SELECT * FROM x", Code.NOT_SUPPORTED, "INSERT writes"),
+    ("SELECT 1 FROM t TABLESAMPLE ()", Code.SYNTAX_ERROR, "takes a number"),
+    ("SELECT 1 FROM t x TABLESAMPLE (5 ROWS)", Code.NOT_SUPPORTED, "after an alias"),
+    ("SELECT 1 FROM t TABLESAMPLE (BUCKET 1 OUT OF 2 ON id)", Code.NOT_SUPPORTED, "BUCKET FIELD"),
     ("SELECT * EXCEPT (s.z) FROM t", Code.UNKNOWN_COLUMN, "`z` of EXCEPT not found"),
     ("SELECT * EXCEPT (note.z) FROM t", Code.NOT_A_STRUCT, "no struct"),
     (

@@ -45,11 +45,6 @@ CONCERNED = {
         r"SELECT '\\d' FROM t",
         "SELECT 'd' FROM t",
     ),
-    "spark.sql.parser.quotedRegexColumnNames": (
-        "true",
-        "SELECT `a|b` FROM t",
-        "SELECT `a` FROM t",
-    ),
     "spark.sql.groupByOrdinal": (
         "false",
         "SELECT a FROM t GROUP BY CUBE(1, b)",
@@ -89,14 +84,13 @@ def test_every_setting_has_its_case() -> None:
 def test_a_query_that_a_setting_concerns_is_refused_and_no_other(key: str) -> None:
     value, concerned, other = CONCERNED[key]
     planned(other, {key: value})
-    if key != "spark.sql.parser.quotedRegexColumnNames":  # no column is called so
-        planned(concerned, {})
+    planned(concerned, {})
     with pytest.raises(NarrowsError) as refused:
         planned(concerned, {key: value})
     (problem,) = refused.value.problems
     assert problem.code is Code.NOT_SUPPORTED
     assert f"`{key}` is `{value}`" in problem.message
-    assert problem.hint is not None and key in problem.hint
+    assert key in (problem.hint or "")
 
 
 def test_the_place_of_a_text_is_shown_where_a_script_has_other_statements_before_it() -> None:
@@ -106,7 +100,8 @@ def test_the_place_of_a_text_is_shown_where_a_script_has_other_statements_before
     with pytest.raises(NarrowsError) as refused:
         catalog.execute(script)
     span = refused.value.problems[0].span
-    assert span is not None and script[span.start : span.end] == '"a"'
+    assert span is not None
+    assert script[span.start : span.end] == '"a"'
 
 
 def test_readers_leave_decimals_to_spark_where_it_computes_them_otherwise() -> None:
@@ -115,3 +110,30 @@ def test_readers_leave_decimals_to_spark_where_it_computes_them_otherwise() -> N
     for settings, done in ({}, True), ({loss: "true"}, True), ({loss: "false"}, False):
         text = planned(sql, settings).explain()
         assert ("filter=" in text) == done, text
+
+
+PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
+MATCHED = [
+    ("SELECT `(A)?+.+` FROM t", {}, "b, d"),
+    ("SELECT x.`a|d`, b FROM t x", {}, "x.a, x.d, x.b"),
+    ("SELECT `A|d` FROM t", {"spark.sql.caseSensitive": "true"}, "d"),
+    ("SELECT coalesce(`a|b`) FROM t", {}, "coalesce(a, b)"),
+    ("SELECT `a` FROM t", {}, "a"),
+    ("SELECT `a|` FROM t", {}, "a"),
+]
+
+
+@pytest.mark.parametrize(("sql", "more", "same"), MATCHED, ids=[sql for sql, *_ in MATCHED])
+def test_a_pattern_in_backticks_names_columns(sql: str, more: dict[str, str], same: str) -> None:
+    found = planned(sql, {PATTERNS: "true", **more}).explain("logical")
+    from_clause = sql[sql.index(" FROM") :]
+    assert found == planned(f"SELECT {same}{from_clause}", {}).explain("logical")
+    if "|" in sql or "+" in sql:
+        with pytest.raises(NarrowsError):
+            planned(sql, {PATTERNS: "false"})
+
+
+def test_what_is_no_pattern_is_told() -> None:
+    with pytest.raises(NarrowsError) as refused:
+        planned("SELECT `a(` FROM t", {PATTERNS: "true"})
+    assert "cannot be read as a pattern" in refused.value.problems[0].message

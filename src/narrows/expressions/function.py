@@ -81,6 +81,8 @@ class Generator:
     """Its columns by default names; None when the arguments are not of a kind it takes."""
     look: Callable[[Call, Sequence[Demand]], Sequence[Demand]]
     """From what is wanted of its columns to what that demands of the arguments."""
+    in_from: bool = False
+    """Spark has it in FROM, and there alone."""
 
 
 @dataclass(frozen=True)

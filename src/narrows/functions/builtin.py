@@ -137,6 +137,14 @@ def _of_text(args: Sequence[Expr]) -> Sequence[Output]:
 _explode = Generator(_exploded, looks.explode)
 _posexplode = Generator(_exploded_with_position, looks.explode)
 _inline = Generator(_inlined, looks.inline)
+_OF_VARIANT = {
+    "kind": Kind.GENERATOR,
+    "generator": Generator(
+        lambda args: [Output("pos", INT), Output("key", STRING), Output("value", UNKNOWN)],
+        looks.whole_generator,
+        in_from=True,
+    ),
+}
 
 _TIME_WINDOW = Struct((Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
@@ -312,6 +320,8 @@ _REFINEMENTS: dict[str, Mapping[str, Any]] = {
     "inline_outer": {"generator": _inline, "any_shape": _FIRST_ONLY},
     "stack": {"generator": Generator(_stacked, looks.whole_generator)},
     "json_tuple": {"generator": Generator(_of_text, looks.whole_generator)},
+    "variant_explode": _OF_VARIANT,
+    "variant_explode_outer": _OF_VARIANT,
     # in FROM
     "range": {"table": lambda args: [Output("id", BIGINT)]},
     "sql_keywords": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from narrows.expressions.function import Function, Kind
+from narrows.schema import DataType
 
 
 class FunctionRegistry:
@@ -18,6 +19,8 @@ class FunctionRegistry:
         self._hidden: frozenset[str] = frozenset()
         self.elsewhere: Callable[[str], Function | None] | None = None
         """Who is asked for a function that is not here."""
+        self.variables: Callable[[str], DataType | None] | None = None
+        """Who is asked for a name that nothing in a query has: a Spark session has variables."""
 
     def find(self, name: str) -> Function | None:
         if name.lower() in self._hidden:
@@ -28,6 +31,12 @@ class FunctionRegistry:
         if found is None and self.elsewhere is not None:
             found = self.elsewhere(name.lower())
         return found
+
+    def variable(self, name: str) -> DataType | None:
+        """The type of a variable; None where there is none."""
+        if self.variables is not None:
+            return self.variables(name)
+        return self._parent.variable(name) if self._parent is not None else None
 
     def add(self, function: Function) -> None:
         self._functions[function.name] = function

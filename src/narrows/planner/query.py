@@ -27,6 +27,7 @@ from narrows.physical.lower import lower
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import refusals
 from narrows.physical.window_folds import why_not_retracted
 from narrows.planner.handed_on import mismatch, streams_of
+from narrows.planner.name_patterns import with_patterns
 from narrows.planner.rules import LOGICAL_RULES, PRUNING, physical_rules
 from narrows.planner.spark_settings import refuse_other_meanings, rules_that_would_differ
 from narrows.plugins.registry import CONNECTORS, FORMATS
@@ -55,7 +56,11 @@ def plan_query(
     try:
         with deep_recursion():
             refuse_other_meanings(query, catalog.setting)
-            built = build(query, catalog.find_table, catalog.all_functions)
+            query = with_patterns(query, catalog.setting)
+            functions = catalog.all_functions
+            if pipeline is not None:
+                functions.variables = lambda name: None  # a pipeline outlives the session
+            built = build(query, catalog.find_table, functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
             disabled |= rules_that_would_differ(bound, catalog.setting)

@@ -101,7 +101,7 @@ def _has_decimals(dtype: DataType) -> bool:
             return isinstance(dtype, Decimal)
 
 
-# --- pieces of text -----------------------------------------------------------------------------------
+# --- pieces of text ------------------------------------------------------------------------------
 
 _QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`""", re.DOTALL
@@ -120,10 +120,6 @@ def _in_double_quotes(query: Written) -> Iterator[Span]:
     return _quoted(query, '"', "")
 
 
-def _in_backticks(query: Written) -> Iterator[Span]:
-    return _quoted(query, "`", r"\W")
-
-
 def _with_a_quote_twice(query: Written) -> Iterator[Span]:
     return _quoted(query, "'\"", "''|\"\"")
 
@@ -133,7 +129,7 @@ def _with_a_backslash(query: Written) -> Iterator[Span]:
     return _quoted(query, "'\"", r"\\|'")
 
 
-# --- pieces of the syntax tree ------------------------------------------------------------------------
+# --- pieces of the syntax tree -------------------------------------------------------------------
 
 
 def _hidden_tables(query: Written) -> Iterator[Span | None]:
@@ -147,7 +143,8 @@ def _hidden_tables(query: Written) -> Iterator[Span | None]:
 
 
 def _mixed_set_operations(query: Written) -> Iterator[Span | None]:
-    if query.all(exp.Union) or query.all(exp.Except):
+    others: list[exp.Expr] = [*query.all(exp.Union), *query.all(exp.Except)]
+    if others:
         yield from map(span_of, query.all(exp.Intersect))
 
 
@@ -242,9 +239,6 @@ MEANINGS = (
         "false",
         "a backslash or a quote in a text",
         _with_a_backslash,
-    ),
-    Meaning(
-        "spark.sql.parser.quotedRegexColumnNames", "false", "a name in backticks", _in_backticks
     ),
     Meaning("spark.sql.groupByOrdinal", "true", "a number in GROUP BY", _numbers_in_group_by),
     Meaning("spark.sql.orderByOrdinal", "true", "a number in ORDER BY", _numbers_in_order_by),

@@ -140,6 +140,7 @@ class Session:
         if looks_elsewhere:
             catalog.elsewhere = self._tables
             catalog.functions.elsewhere = self._tables.function
+            catalog.functions.variables = self._tables.variable
         ship_package(spark)
 
     @property
@@ -452,6 +453,7 @@ class Session:
             self.catalog.measured = NOTHING_MEASURED
         if self.catalog.elsewhere is self._tables:
             self.catalog.elsewhere = self.catalog.functions.elsewhere = None
+            self.catalog.functions.variables = None
 
     def _is_ansi(self) -> bool:
         return self._setting("spark.sql.ansi.enabled") in (None, "true")

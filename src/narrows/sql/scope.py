@@ -89,8 +89,8 @@ class Merged:
     columns: frozenset[ColumnId]
 
 
-def _may_have(dtype: DataType, fields: Sequence[Name]) -> bool:
-    """Whether a value of this type may have such a part."""
+def _may_have(dtype: DataType, fields: Sequence[Name], indexed: bool) -> bool:
+    """Whether a value of this type may have such a part, with an index after that or without."""
     for name in fields:
         match dtype:
             case Struct():
@@ -102,7 +102,7 @@ def _may_have(dtype: DataType, fields: Sequence[Name]) -> bool:
                 return True
             case _:
                 return False
-    return True
+    return not indexed or isinstance(dtype, (Struct, Array, Map, Unknown))
 
 
 @dataclass
@@ -157,14 +157,17 @@ class Scope:
     def leave_lambda(self) -> None:
         self._variables.pop()
 
-    def resolve(self, names: Sequence[Name]) -> tuple[Expr, Sequence[Name]]:
+    def resolve(
+        self, names: Sequence[Name], *, indexed: bool = False
+    ) -> tuple[Expr, Sequence[Name]]:
         """The value that a dotted name begins with, and the names left: fields to go into.
+        `indexed`: after the name there is a `[`.
 
         Like Spark, `a.b` is tried as column `b` of relation `a` before field `b` of column `a`.
         """
         scope: Scope | None = self
         while scope is not None:
-            found = scope._resolve_here(names)
+            found = scope._resolve_here(names, indexed=indexed)
             if found is not None:
                 return found
             scope = scope.outer
@@ -186,14 +189,17 @@ class Scope:
         """Whether a name means something here, whatever is around."""
         return self._resolve_here([name]) is not None
 
-    def _resolve_here(self, names: Sequence[Name]) -> tuple[Expr, Sequence[Name]] | None:
+    def _resolve_here(
+        self, names: Sequence[Name], *, indexed: bool = False
+    ) -> tuple[Expr, Sequence[Name]] | None:
         first = names[0]
         for variables in reversed(self._variables):
             variable = variables.get(first.text.casefold())
             if variable is not None:
                 return variable, names[1:]
         alias = self.aliases.get(first.text.casefold())
-        if self.aliases_first and alias is not None and _may_have(alias.dtype, names[1:]):
+        fits = alias is not None and _may_have(alias.dtype, names[1:], indexed)
+        if self.aliases_first and alias is not None and fits:
             return alias, names[1:]
         for length in range(len(names) - 1, 0, -1):
             column = names[length]
@@ -207,7 +213,7 @@ class Scope:
                 raise self._ambiguous(column, [relation for relation, _ in qualified])
         found = self._find_column(first, hidden=False)
         # `col.x` is not about a column that can have no `x`, if an alias of that name may.
-        if alias is not None and (found is None or not _may_have(found.dtype, names[1:])):
+        if alias is not None and (found is None or not _may_have(found.dtype, names[1:], indexed)):
             found = alias
         found = found or self._find_column(first, hidden=True)
         return (found, names[1:]) if found is not None else None

@@ -19,3 +19,10 @@ SELECT a FROM e ORDER BY ALL LIMIT ALL;
 SELECT a AS x, x + 1 AS y, y * 2 FROM e;
 SELECT sum(*) FROM e; -- both refuse
 SELECT max_by(t, a, 2)[0].x, size(min_by(s, b, 3)), abs('-2.5') + 1, -'3', array_append(array(), a) FROM e GROUP BY a;
+
+-- Functions by the whole of their names.
+SELECT system.builtin.abs(-1), builtin.upper(s), sum(system.builtin.abs(a)) OVER () FROM e;
+SELECT builtin.sum(a) FILTER (WHERE a > 1), system.builtin.count(DISTINCT b) FROM e;
+CREATE TEMPORARY FUNCTION twice(x INT) RETURNS INT RETURN x * 2;
+SELECT session.twice(a), system.session.twice(b), twice(1) FROM e;
+SELECT nowhere.abs(a) FROM e; -- both refuse

@@ -26,3 +26,43 @@ SELECT a, b FROM e CLUSTER BY b;
 SELECT CAST(1 AS SMALLINT) + CAST(b AS BIGINT) FROM e;
 SELECT * FROM posexplode(collection => array(7, 8));
 SELECT * FROM inline(input => array(struct(1, 'a'), struct(2, 'b')));
+
+-- Some of the rows: all or none, for which there is one answer.
+CREATE OR REPLACE TEMPORARY VIEW some AS SELECT id FROM range(40);
+SELECT * FROM some TABLESAMPLE (100 PERCENT) REPEATABLE (3) r WHERE id > 1;
+SELECT count(*) FROM some TABLESAMPLE (0 PERCENT);
+SELECT s.x FROM (SELECT 1 AS x) TABLESAMPLE (BUCKET 2 OUT OF 2) AS s;
+SELECT count(*) FROM some TABLESAMPLE (3 ROWS);
+SELECT * FROM some TABLESAMPLE (101 PERCENT); -- both refuse
+
+-- A name means what can have such a part.
+SELECT 'a' AS c FROM VALUES (array(1), 2), (array(0), 1) t(c, d) GROUP BY c ORDER BY c[0];
+SELECT 'a' AS c FROM VALUES (map('k', 1)) t(c) GROUP BY c HAVING c['k'] > 0 ORDER BY c['k'];
+
+-- Variables of the session, where nothing in the query is called so.
+DECLARE OR REPLACE VARIABLE most = 2;
+DECLARE OR REPLACE VARIABLE pair = named_struct('a', 5, 'b', 'x');
+SELECT id, most FROM range(5) WHERE id < most;
+SELECT pair.a + session.most, system.session.pair.b;
+SELECT most FROM VALUES (7) AS v(most);
+SELECT max(id) + most FROM range(5) GROUP BY id % most HAVING max(id) > most;
+SET VAR most = 4;
+SELECT (SELECT count(*) FROM range(9) WHERE id < most);
+SELECT more FROM range(5); -- both refuse
+
+-- Names in backticks are patterns, where Spark is told so.
+CREATE OR REPLACE TEMPORARY VIEW three AS SELECT * FROM VALUES (1, 2, 3) AS t(a, b, c);
+SELECT `(a)?+.+` FROM three; -- both refuse
+SET spark.sql.parser.quotedRegexColumnNames = true;
+SELECT `(A)?+.+`, t.`(b|c)` FROM three t WHERE `a` = 1;
+SELECT sum(`(c)`), `a` FROM three GROUP BY `a`;
+SET spark.sql.parser.quotedRegexColumnNames = false;
+
+-- A part of nothing; tables of a recursive table; a struct as the value of a pivot.
+SELECT x.a, x[0], x['k'] FROM (SELECT NULL AS x);
+WITH RECURSIVE o AS (
+  WITH RECURSIVE i AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM i WHERE n < 2)
+  SELECT 0 AS m, n FROM i UNION ALL SELECT m + 1, n FROM o WHERE m < 2
+) SELECT * FROM o;
+SELECT * FROM (SELECT 1 AS v, named_struct('x', 1, 'y', 'a') AS s)
+  PIVOT (sum(v) FOR s IN ((1, 'a'), (2, 'b')));

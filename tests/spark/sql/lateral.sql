@@ -13,3 +13,15 @@ SELECT * FROM stack(2, 1, 2, 3, 4) AS s(x, y);
 SELECT (a, b).a FROM l;
 SELECT struct(l.*) FROM l;
 SELECT parse_json('{"a": {"b": [1, 2]}}'):a.b[0] FROM l;
+
+-- Members of a VARIANT.
+SELECT * FROM variant_explode(parse_json('["a", {"b": 1}]'));
+SELECT pos, key, CAST(value AS STRING) FROM variant_explode_outer(input => parse_json('{"a": true, "b": 3.14}'));
+SELECT t.key, u.pos, CAST(u.value AS STRING)
+  FROM variant_explode(parse_json('{"a": ["x", "y"], "b": {"c": 1}}')) AS t, LATERAL variant_explode(t.value) u;
+SELECT x.k, v.key FROM VALUES (1, '{"a": 2}'), (2, '[]') AS x(k, s)
+  LEFT JOIN LATERAL variant_explode(parse_json(x.s)) v;
+SELECT x.k, v.key FROM VALUES (1, '{"a": 2}'), (2, '[]') AS x(k, s)
+  LEFT JOIN LATERAL variant_explode(parse_json(x.s)) v ON true;
+SELECT x.k, v.col FROM VALUES (1, array(1)), (2, array()) AS x(k, s) LEFT JOIN LATERAL explode(x.s) v;
+SELECT x.k, v.value::INT FROM VALUES (1, '{"a": 2}'), (2, '[]') AS x(k, s), LATERAL variant_explode(parse_json(x.s)) v;

@@ -19,3 +19,7 @@ SELECT (FROM r |> WHERE c = l.a |> AGGREGATE max(d)) AS m FROM l;
 FROM l |> WHERE x > 1; -- both refuse
 FROM l |> SET z = 1; -- both refuse
 FROM l |> DROP z; -- both refuse
+
+-- `|` before an operator; between values it combines bits.
+FROM l | WHERE a > 0 | EXTEND a | b AS c | AGGREGATE max(c) GROUP BY a | ORDER BY a | LIMIT 1;
+TABLE l | SELECT a | 4 AS a | UNION ALL VALUES (7) | SELECT a, a | a;

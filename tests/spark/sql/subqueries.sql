@@ -22,3 +22,8 @@ SELECT * FROM (SELECT 1 AS all) WHERE EXISTS (SELECT a, b FROM l GROUP BY all);
 WITH q AS (SELECT a, b, rand() AS v FROM l) SELECT count(*) FROM q x JOIN q y ON x.b = y.b AND x.v = y.v;
 WITH q AS (SELECT rand() AS v FROM l) SELECT count(*) FROM (SELECT v FROM q UNION SELECT v FROM q);
 WITH q AS (SELECT b, uuid() AS v FROM l), p AS (SELECT v FROM q WHERE b > 2) SELECT count(*) FROM q WHERE v IN (SELECT v FROM p);
+
+-- Sorted by what a correlated subquery answers, which Spark wants in the select list.
+SELECT (SELECT count(*) FROM r WHERE c = l.a) AS n, b FROM l ORDER BY n DESC, b;
+SELECT a, (SELECT sum(n) FROM (SELECT count(*) AS n FROM r WHERE r.c = l.a)) AS m FROM l ORDER BY m, b DESC LIMIT 2;
+SELECT a FROM l GROUP BY a ORDER BY max(b), rand();

@@ -99,6 +99,10 @@ def _value(node: exp.Expr, binder: Binder, width: int) -> tuple[str, tuple[Expr,
     """A value that becomes a column, and the column's name."""
     inner = node.this if isinstance(node, exp.PivotAlias) else node
     parts = tuple(binder.bind_in("PIVOT", part) for part in _several(inner))
+    shown = [_shown(part) for part in parts]
+    name = node.alias or (shown[0] if len(parts) == 1 else f"{{{', '.join(shown)}}}")
+    if width == 1 < len(parts):  # of a column of structs
+        parts = (binder.bind_in("PIVOT", inner),)
     if len(parts) != width:
         raise fail(
             Code.WRONG_ARITY,
@@ -107,8 +111,7 @@ def _value(node: exp.Expr, binder: Binder, width: int) -> tuple[str, tuple[Expr,
         )
     if any(True for part in parts for _ in columns_of(part)):
         raise fail(Code.WRONG_TYPE, "IN of a PIVOT takes constants", span_of(node))
-    shown = [_shown(part) for part in parts]
-    return node.alias or (shown[0] if width == 1 else f"{{{', '.join(shown)}}}"), parts
+    return name, parts
 
 
 def _shown(value: Expr) -> str:

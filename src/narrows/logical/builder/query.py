@@ -89,7 +89,7 @@ class QueryPlanner:
         """The plan of a query; its outputs are the columns of one relation."""
         clause = tree.args.get("with_")
         if clause is not None:
-            return self._with_tables(clause)._plan(tree)
+            return self.with_tables(clause)._plan(tree)
         return self._plan(tree)
 
     def view(self, view: View, span: Span | None) -> Node:
@@ -127,12 +127,20 @@ class QueryPlanner:
             case exp.Union() | exp.Intersect() | exp.Except():
                 _refuse_others(tree, _READ_OF_SET_OPERATIONS, type(tree).__name__.upper())
                 return self._sorted_and_limited(self._set_operation(tree), tree)
+            case exp.Insert() | exp.MultitableInserts():
+                raise fail(
+                    Code.NOT_SUPPORTED,
+                    "a query reads, and INSERT writes",
+                    span_of(tree),
+                    "rows are written by pipelines: `CREATE PIPELINE name INTO sink AS SELECT ...`",
+                )
             case _:
                 raise refused(f"{type(tree).__name__.upper()} queries", tree)
 
     # --- WITH -------------------------------------------------------------------------------------
 
-    def _with_tables(self, clause: exp.With) -> QueryPlanner:
+    def with_tables(self, clause: exp.With) -> QueryPlanner:
+        """The planner of queries that see the tables of this clause."""
         planner = self
         for table in clause.expressions:
             name = name_of(table.args["alias"].this)

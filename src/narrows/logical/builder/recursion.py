@@ -34,6 +34,8 @@ def plan_recursion(
     planner: QueryPlanner, table: exp.Expr, name: Name, columns: Sequence[Name]
 ) -> Node:
     query = table.this
+    if query.args.get("with_"):  # tables that both of its sides see
+        planner = planner.with_tables(query.args["with_"])
     if not isinstance(query, exp.Union) or query.args.get("distinct"):
         raise fail(
             Code.NOT_SUPPORTED,

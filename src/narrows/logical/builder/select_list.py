@@ -78,7 +78,7 @@ def _name_of_item(node: exp.Expr, expr: Expr) -> str:
     if isinstance(part, exp.JSONExtract):
         return _last_of_path(part.expression.name)
     match node if isinstance(node, exp.Subquery) else node.unnest():
-        case exp.Column() as column:
+        case exp.Column(this=exp.Identifier()) as column:
             return column.name
         case exp.Dot() as dotted if dotted.find(exp.Bracket, exp.Func) is None:
             return dotted.name

@@ -410,6 +410,11 @@ class Compiler:
             )
         aliases = ", ".join(map(quote, names.values()))
         generated = select(["*", f"{text} AS ({aliases})"], frame.text)
+        assert node.generator.function.generator is not None
+        if node.generator.function.generator.in_from:
+            join, on = ("LEFT JOIN", " ON true") if node.outer else ("JOIN", "")
+            rows = f" {join} LATERAL {text} AS given({aliases}){on}"
+            generated = select(["*"], frame.text, rows)
         if isinstance(node.child, OneRow):
             # In FROM, where Spark lets it look at the rows around a lateral join.
             generated = select(["*"], f"{text} AS given({aliases})")

@@ -1,7 +1,9 @@
-"""Views, tables and functions of the Spark session, where a query names what we did not declare.
+"""Views, tables, functions and variables of the Spark session, where a query names what we did not
+declare.
 
 Spark reads such a table, and only the columns that the query uses. A function that somebody
-registered in Spark (`spark.udf.register`) may look at anything, so its arguments are decoded whole.
+registered in Spark (`spark.udf.register`) may look at anything, so its arguments are decoded whole;
+whether it takes a row or a group of them is found out by asking Spark to analyse a call.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.catalog.objects import Source
 from narrows.connectors.file.inferred import FilesInQueries
 from narrows.errors import Code, Span, fail
-from narrows.expressions.function import Function
+from narrows.expressions.function import Function, Kind
 from narrows.schema import SCALARS, UNKNOWN, Array, DataType, Decimal, Field, Map, Struct
 from narrows.spark.sql.rows import Views
 from narrows.spark.sql.sql_text import quote
 from narrows.spark.sql.types import our_type
+from narrows.sql.binder.variables import variable_text
 from narrows.sql.scope import Name
 
 _METADATA = "_metadata"
+_MOST_ARGUMENTS = 3
+_NOT_OF_GROUPS = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
+"""What Spark says where a function takes a row, and there are groups."""
 
 
 class SessionTables:
@@ -82,7 +88,31 @@ class SessionTables:
             known = self._spark.catalog.functionExists(name)
         except PySparkException:
             return None
-        return Function(name, known=False) if known else None
+        if not known:
+            return None
+        kind = Kind.AGGREGATE if self._folds_rows(name) else Kind.SCALAR
+        return Function(name, kind, known=False, incremental=False)
+
+    def _folds_rows(self, name: str) -> bool:
+        """Whether a function takes the rows of a group, which only Spark knows: then it may be
+        called in a query that has one group. How many arguments it takes is not known either."""
+        for count in range(1, _MOST_ARGUMENTS + 1):
+            call = f"{name if '.' in name else quote(name)}({', '.join(['x'] * count)})"
+            try:
+                _ = self._spark.sql(f"SELECT {call} FROM (SELECT NULL AS x) HAVING true").schema
+                return True
+            except PySparkException as error:
+                if error.getCondition() in _NOT_OF_GROUPS:
+                    return False
+        return False
+
+    def variable(self, name: str) -> DataType | None:
+        """The type of a variable that was declared in Spark: `DECLARE VARIABLE most = 10`."""
+        try:
+            found = self._spark.sql(f"SELECT {variable_text(name)} AS value")
+            return _known(our_type(found.schema["value"].dataType))
+        except PySparkException:
+            return None
 
     def forget(self) -> None:
         self._views.close()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from narrows.demand_text import type_text
-from narrows.errors import Code, Span, did_you_mean, fail
+from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.expressions.nodes import (
     Cast,
     ElementAccess,
@@ -18,10 +19,11 @@ from narrows.expressions.nodes import (
     Variable,
 )
 from narrows.expressions.text import expression_text
-from narrows.schema import INTEGRAL, STRING, UNKNOWN, Array, DataType, Map, Struct, Unknown
+from narrows.schema import INTEGRAL, STRING, UNKNOWN, VOID, Array, DataType, Map, Struct, Unknown
 from narrows.sql.binder import forms
 from narrows.sql.binder.context import name_of, refused, span_of
 from narrows.sql.binder.literals import literal
+from narrows.sql.binder.variables import bind_variable
 from narrows.sql.scope import Name
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def bind_access(binder: Binder, node: exp.Expr) -> Expr:
         word = names[0].text.lower()
         if word in forms.WITHOUT_BRACKETS and not binder.scope.knows(names):
             return binder.call(binder.function(word, names[0].span), (), names[0].span)
-    value, fields = binder.scope.resolve(names) if names else (binder.bind(node), [])
+    value, fields = _resolved(binder, names, steps) if names else (binder.bind(node), [])
     for name in fields:
         value = field(binder, value, name)
     for step in steps:
@@ -69,6 +71,19 @@ def bind_access(binder: Binder, node: exp.Expr) -> Expr:
         else:
             value = field(binder, value, name_of(step))
     return value
+
+
+def _resolved(
+    binder: Binder, names: Sequence[Name], steps: Sequence[exp.Expr]
+) -> tuple[Expr, Sequence[Name]]:
+    """What a dotted name begins with; where nothing in the query is called so, a variable."""
+    try:
+        return binder.scope.resolve(names, indexed=bool(steps))
+    except NarrowsError as unknown:
+        found = bind_variable(binder, names)
+        if found is None or unknown.problems[0].code is Code.AMBIGUOUS_COLUMN:
+            raise
+        return found
 
 
 def part_of_variant(binder: Binder, node: exp.JSONExtract) -> Expr:
@@ -116,6 +131,8 @@ def field(binder: Binder, base: Expr, name: Name) -> Expr:
             return ElementAccess(base=base, index=key, dtype=value, span=span)
         case Unknown():
             return FieldAccess(base=base, name=name.text, dtype=UNKNOWN, span=span)
+        case _ if base.dtype == VOID:  # a part of nothing
+            return FieldAccess(base=base, name=name.text, dtype=VOID, span=span)
         case other:
             raise fail(
                 Code.NOT_A_STRUCT,
@@ -160,6 +177,8 @@ def _element(binder: Binder, base: Expr, step: exp.Bracket) -> Expr:
             return ElementAccess(base=base, index=_as_key(index, key), dtype=value, span=span)
         case Unknown():
             return ElementAccess(base=base, index=index, dtype=UNKNOWN, span=span)
+        case _ if base.dtype == VOID:
+            return ElementAccess(base=base, index=index, dtype=VOID, span=span)
         case other:
             hint = "a field is read by name: `b->c`" if isinstance(other, Struct) else None
             raise fail(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from sqlglot import exp
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
 from narrows.expressions.function import Function, Kind
 from narrows.expressions.nodes import Call, Expr, SortKey, columns_of
+from narrows.schema import quoted
 from narrows.sql.binder.arguments import FOLDING, IN_ANALYTIC, bind_arguments
 from narrows.sql.binder.context import find_function, refused, span_of
 from narrows.sql.binder.written_out import written_out
@@ -35,6 +36,8 @@ class _Clauses:
 def bind_call(binder: Binder, node: exp.Expr) -> Expr:
     clauses = _Clauses()
     call = _unwrap(node, clauses)
+    if isinstance(call, (exp.Dot, exp.Column)):
+        call = _unwrap(_qualified(call), clauses)
     if not isinstance(call, exp.Anonymous):
         raise fail(Code.SYNTAX_ERROR, "expected a function call before this clause", span_of(node))
     span = _name_span(call)
@@ -50,6 +53,35 @@ def bind_call(binder: Binder, node: exp.Expr) -> Expr:
     _check_place(binder, function, clauses, span)
     bound = bind_arguments(binder, function, call, span)
     return written_out(binder, _apply_clauses(binder, bound, clauses, span))
+
+
+def _qualified(node: exp.Dot | exp.Column) -> exp.Expr:
+    """`shop.f(x)` calls a function of that name; where Spark keeps its own is no part of theirs."""
+    *path, called = node.parts if isinstance(node, exp.Column) else [*_steps(node)]
+    call = called.find(exp.Anonymous)
+    if call is None or tuple(part.name.lower() for part in path) in _OF_THE_SYSTEM:
+        return called
+    name = ".".join(quoted(part.name) for part in (*path, call))
+    whole = exp.Anonymous(this=name, expressions=call.expressions)
+    span = Span.around(map(span_of, path))
+    whole.meta.update(call.meta if span is None else {"start": span.start, "end": span.end - 1})
+    if called is call:
+        return whole
+    return type(called)(**{**called.args, "this": whole})  # FILTER and WITHIN GROUP come after it
+
+
+def _steps(node: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.Dot):
+        yield from _steps(node.this)
+        yield node.expression
+    else:
+        yield node
+
+
+_OF_THE_SYSTEM = (
+    *(("builtin",), ("system", "builtin")),
+    *(("session",), ("system", "session")),
+)
 
 
 def _may_be_around(binder: Binder, function: Function) -> bool:

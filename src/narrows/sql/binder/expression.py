@@ -131,6 +131,11 @@ class Binder:
         if kind in forms.CONNECTORS:
             return connector(self, node, kind)
         match node:
+            case (
+                exp.Dot(expression=exp.Anonymous())
+                | exp.Column(this=exp.Filter() | exp.WithinGroup())
+            ):
+                return bind_call(self, node)
             case exp.Column() | exp.Dot() | exp.Identifier() | exp.Bracket():
                 return bind_access(self, node)
             case exp.Paren():

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from narrows.sql.binder.expression import Binder
 
 
+MATCHING = "matching"
+"""Where a star has a pattern that names must match (`planner/name_patterns.py`)."""
+
+
 class Starred(NamedTuple):
     """One of the columns that a star stands for."""
 
@@ -43,6 +47,9 @@ def spell_out(node: exp.Expr, star: exp.Star, binder: Binder) -> list[Starred]:
         if star.args.get(key):
             raise refused(f"`* {text} (...)`", node)
     found = _columns(_qualifier(node), binder)
+    pattern = star.args.get(MATCHING)
+    if pattern is not None:
+        found = [item for item in found if pattern.fullmatch(item.name)]
     for given in star.args.get("replace") or ():
         found = _replaced(found, name_of(given.args["alias"]), binder.bind(given.this))
     for excluded in star.args.get("except_") or ():
@@ -52,7 +59,7 @@ def spell_out(node: exp.Expr, star: exp.Star, binder: Binder) -> list[Starred]:
 
 def starred_sources(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterator[tuple[str, Relation]]:
     """The sources that a star reads whole, each with the star as it was written."""
-    if star.args.get("except_"):
+    if star.args.get("except_") or star.args.get(MATCHING):
         return
     qualifier = _qualifier(node)
     if not qualifier:

@@ -159,6 +159,15 @@ _OPERATORS: Mapping[str, Callable[[Any, exp.Query], exp.Query]] = {
 }
 
 
+OPERATOR_WORDS = frozenset(
+    {
+        *_OPERATORS,
+        *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "NATURAL", "ANTI", "SEMI", "LATERAL"),
+    }
+)
+"""What operators begin with."""
+
+
 def _open(query: exp.Query, args: frozenset[str] = _OPEN) -> exp.Select:
     """The query itself, if it is `SELECT *` with nothing but these clauses; one around it else."""
     if isinstance(query, exp.Select):

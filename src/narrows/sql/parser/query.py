@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import pairwise
 
 from sqlglot.errors import ParseError, TokenError
@@ -10,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from narrows.errors import Code, NarrowsError, Span, fail, nearest
 from narrows.sql.parser.cursor import MISSING_SEMICOLON
 from narrows.sql.parser.dialect import check_query, new_parser
+from narrows.sql.parser.pipes import OPERATOR_WORDS
 from narrows.sql.parser.recursion import deep_recursion
 from narrows.sql.parser.statements import Query
 
@@ -38,7 +40,7 @@ def read_query(tokens: list[Token], source: str) -> Query:
     if len(tokens) > len(_PER_BATCH) and all(map(_is_word, tokens[-2:], _PER_BATCH)):
         per_batch = Span(tokens[-2].start, tokens[-1].end + 1)
         tokens = tokens[:-2]
-    tokens = _columns_called_all(_tables_spelled_out(tokens))
+    tokens = _columns_called_all(_tables_spelled_out(_pipes(tokens)))
     check_query(tokens)
     with deep_recursion():
         try:
@@ -50,6 +52,16 @@ def read_query(tokens: list[Token], source: str) -> Query:
     if tree is None:
         raise fail(Code.SYNTAX_ERROR, "expected a query, found nothing", span)
     return Query(tree, source, span, per_batch)
+
+
+def _pipes(tokens: list[Token]) -> list[Token]:
+    """`t | WHERE a > 1`: before the name of an operator, `|` is `|>`, and combines no bits."""
+    found = list(tokens)
+    for place, (token, following) in enumerate(pairwise(tokens)):
+        if token.token_type is TokenType.PIPE and _is_word(following, OPERATOR_WORDS):
+            place_of = (token.line, token.col, token.start, token.end, token.comments)
+            found[place] = Token(TokenType.PIPE_GT, "|>", *place_of)
+    return found
 
 
 def _columns_called_all(tokens: list[Token]) -> list[Token]:
@@ -135,6 +147,6 @@ def _syntax_hint(read: list[Token]) -> str | None:
     return None
 
 
-def _is_word(token: Token, words: tuple[str, ...]) -> bool:
+def _is_word(token: Token, words: Collection[str]) -> bool:
     quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
-    return not quoted and token.text.upper() in words
+    return not quoted and " ".join(token.text.upper().split()) in words
