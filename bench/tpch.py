@@ -3,14 +3,15 @@
     python bench/tpch.py [--scale 1] [--repeats 2] [--queries q1,q6]
 
 Both sides run in one Spark session, in turns, and their answers are compared. Spark is told the
-schema, so it need not infer it. The figures are ratios: seconds depend on the machine.
+schema, so it need not infer it. The figures are ratios: seconds depend on the machine, and those of
+the clock on who else uses it; CPU seconds are those of the driver, the JVM and the Python workers.
 """
 
 from __future__ import annotations
 
 import statistics
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame
 import narrows
 import report
 import tpch_data
+from cost import Cost, measured
 
 
 def main() -> None:
@@ -29,40 +31,55 @@ def main() -> None:
         tpch_data.declare(session, data)
         tpch_data.declare_views(session.spark, data)
         print(f"TPC-H at scale {options.scale}, {size / 1e6:.0f} MB NDJSON\n")
-        print("| query | Narrows s | Spark s | Spark / Narrows |")
-        print("|---|---|---|---|", flush=True)
-        all_ours, all_theirs, slowest = 0.0, 0.0, (0.0, 1.0, "")
+        print("| query | Narrows s | Spark s | times | Narrows CPU s | Spark CPU s | times |")
+        print("|---|---|---|---|---|---|---|", flush=True)
+        found = {}
         for name in chosen:
-            ours, theirs = _measure(session, tpch_data.queries()[name], options.repeats)
-            all_ours, all_theirs = all_ours + ours, all_theirs + theirs
-            slowest = max(slowest, (ours / theirs, ours, name))
-            print(f"| {name} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} |", flush=True)
-        print(f"| all | {all_ours:.2f} | {all_theirs:.2f} | {all_theirs / all_ours:.2f} |\n")
+            found[name] = _measure(session, tpch_data.queries()[name], options.repeats)
+            print(_line(name, *found[name]), flush=True)
+        ours, theirs = (_sum([pair[side] for pair in found.values()]) for side in (0, 1))
+        print(_line("all", ours, theirs), "\n")
     reader, note = "Spark's JSON reader", f"scale {options.scale}, {size / 1e6:.0f} MB"
-    ratio, seconds, name = slowest
+    slowest = min(found, key=lambda name: found[name][1].wall / found[name][0].wall)
+    one, other = found[slowest]
+    case = f"TPC-H on NDJSON, {len(chosen)} queries"
     report.publish(
         [
-            report.Row(
-                f"TPC-H on NDJSON, {len(chosen)} queries", reader, all_ours, all_theirs, note=note
-            ),
-            report.Row(f"TPC-H, its slowest: {name}", reader, seconds, seconds / ratio, note=note),
+            report.Row(case, reader, ours.wall, theirs.wall, note=note),
+            report.Row(f"{case}, CPU time", reader, ours.cpu, theirs.cpu, note=note),
+            report.Row(f"TPC-H, its slowest: {slowest}", reader, one.wall, other.wall, note=note),
         ],
         options.json,
     )
 
 
-def _measure(session: narrows.Session, sql: str, repeats: int) -> tuple[float, float]:
-    """The median seconds of both sides, from the text to the rows."""
+def _measure(session: narrows.Session, sql: str, repeats: int) -> tuple[Cost, Cost]:
+    """The median cost of both sides, from the text to the rows."""
     assert _rows(session.query(sql)) == _rows(session.spark.sql(sql)), sql  # warms up, too
     ours, theirs = [], []
     for _ in range(repeats):
-        started = time.perf_counter()
-        session.query(sql).collect()
-        ours.append(time.perf_counter() - started)
-        started = time.perf_counter()
-        session.spark.sql(sql).collect()
-        theirs.append(time.perf_counter() - started)
-    return statistics.median(ours), statistics.median(theirs)
+        with measured() as cost:
+            session.query(sql).collect()
+        ours.append(cost)
+        with measured() as cost:
+            session.spark.sql(sql).collect()
+        theirs.append(cost)
+    return _median(ours), _median(theirs)
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    walls, cpus = [cost.wall for cost in costs], [cost.cpu for cost in costs]
+    return Cost(statistics.median(walls), statistics.median(cpus))
+
+
+def _sum(costs: Sequence[Cost]) -> Cost:
+    return Cost(sum(cost.wall for cost in costs), sum(cost.cpu for cost in costs))
+
+
+def _line(name: str, ours: Cost, theirs: Cost) -> str:
+    pairs = ((ours.wall, theirs.wall), (ours.cpu, theirs.cpu))
+    figures = [f"{our:.2f} | {their:.2f} | {their / our:.2f}" for our, their in pairs]
+    return f"| {name} | {' | '.join(figures)} |"
 
 
 def _rows(frame: DataFrame) -> list[str]:

@@ -8,8 +8,6 @@ import math
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal as DecimalValue
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,15 +28,10 @@ from narrows.projection.predicate import IsNull
 from narrows.projection.values import CastValue, ColumnValue, Value
 from narrows.schema import (
     BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
     DOUBLE,
     FLOAT,
     INT,
     SMALLINT,
-    STRING,
-    TIMESTAMP,
     TINYINT,
     DataType,
     Decimal,
@@ -50,26 +43,8 @@ from narrows.worker.partial_aggregator import PartialAggregator
 from narrows.worker.read import read_share
 from support.invariants import check
 from support.reference import Document, Given, run
+from support.scalar_values import LONG, MONEY, VALUES
 
-NAN, INFINITY = float("nan"), float("inf")
-NUMBERS = [0, 1, -1, 5, 100]
-MONEY = Decimal(6, 2)
-LONG = Decimal(38, 4)
-VALUES: dict[DataType, Sequence[Any]] = {
-    BOOLEAN: [True, False],
-    TINYINT: [*NUMBERS, 127, -128],
-    SMALLINT: [*NUMBERS, 32767, -32768],
-    INT: [*NUMBERS, 2**31 - 1, -(2**31)],
-    BIGINT: [*NUMBERS, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)],
-    FLOAT: [0.0, -0.0, 0.5, -0.5, NAN, INFINITY, -INFINITY],
-    DOUBLE: [0.0, -0.0, 0.5, -0.5, NAN, INFINITY, -INFINITY],
-    MONEY: [*map(DecimalValue, ("0.00", "9999.99", "-9999.99", "1.50"))],
-    LONG: [*map(DecimalValue, ("0.0000", "9" * 34 + ".9999", "-" + "9" * 34, "0.0001"))],
-    STRING: ["", "a", "b", "ä", "𝄞", "a\0"],
-    BINARY: [b"", b"a", b"\xff", b"\x00"],
-    DATE: [date(1970, 1, 1), date(1, 1, 1), date(9999, 12, 31)],
-    TIMESTAMP: [datetime(1970, 1, 1, tzinfo=UTC), datetime(1969, 12, 31, 23, 59, 59, 1, UTC)],
-}
 TYPES = list(VALUES)
 NUMERIC = [TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, MONEY, LONG]
 SUMS: dict[DataType, DataType] = {

@@ -72,6 +72,9 @@ OTHERS = (
         "-(i % 7)",
         "day IS NULL",
     ),
+    *("substring(t, 1, 2)", "substr(t, 2, 1)", "left(t, 1)", "substring(t FROM 2 FOR 5)"),
+    *("substring(concat(t, u), 1, 0)", "left(u, 0)", "substring(u, 3, 1)", "left(t, 1) = 'a'"),
+    *("d BETWEEN 0.06 - 0.01 AND 0.06 + 0.04", "d < 2.5 * 2 - 10", "e > 1 + 2.50", "m < 0.5 + 1"),
     *("if(day = DATE '2020-01-01', day, NULL)", "coalesce(b, false)", "-x * 2 + n"),
 )
 

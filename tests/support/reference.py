@@ -25,6 +25,7 @@ from narrows.expressions.nodes import (
     FieldAccess,
     Lambda,
     Literal,
+    SortKey,
     Variable,
 )
 from narrows.logical.nodes import (
@@ -451,7 +452,7 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
             distinct = {repr(list(row.values())): row for row in below[0]}
             return [distinct[text] for text in sorted(distinct)]
         case Sort(keys=keys):
-            return sorted(below[0], key=lambda row: [repr(evaluate(k.expr, row)) for k in keys])
+            return _sorted(below[0], keys)
         case Limit(count=count, offset=offset):
             return below[0][offset:][:count]
         case _:
@@ -468,7 +469,14 @@ def decoded(node: DecodedSource, documents: Sequence[Document]) -> list[Row]:
         for document, row in zip(documents, rows, strict=True)
         if all(evaluate(test, row) is True for test in node.filter)
     ]
-    return [made_row(node, document) for document in kept]
+    shipped = [made_row(node, document) for document in kept]
+    if node.limit is None:
+        return shipped
+    return _sorted(shipped, node.limit.keys)[: node.limit.count]
+
+
+def _sorted(rows: Sequence[Row], keys: Sequence[SortKey]) -> list[Row]:
+    return sorted(rows, key=lambda row: [repr(evaluate(key.expr, row)) for key in keys])
 
 
 def made_row(node: DecodedSource, document: Document) -> Row:

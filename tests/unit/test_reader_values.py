@@ -34,6 +34,14 @@ def catalog() -> narrows.Catalog:
         *DIGITS,
         *("CASE WHEN i > 1 THEN n ELSE 0 END", "CASE s WHEN 'a' THEN 1 END", "if(i > 1, s, NULL)"),
         *("coalesce(i, n, 7)", "coalesce(s, 'none')", "length(s)", "concat(s, '-', s)", "s || 'x'"),
+        *(
+            "substring(s, 1, 2)",
+            "substring(s FROM 1 FOR 2)",
+            "substr(s, 3, 0)",
+            "left(s, 2)",
+            "d > 0.06 - 0.01",
+            "d < 2 * 1.5",
+        ),
         *MAY_OVERFLOW,
     ],
 )
@@ -50,6 +58,14 @@ def test_what_readers_compute(catalog: narrows.Catalog, expression: str) -> None
         *("d + i", "d * x", "f * f", "f * 1.5", "-d", "-f", "d + 1Y"),
         *("CASE WHEN i > 1 THEN i ELSE x END", "coalesce(d, 1)", "if(upper(s) = 'A', 1, 2)"),
         *("upper(s)", "rand()", "date_trunc('hour', at)", "size(items)", "concat(s, i)", "s || i"),
+        *(
+            "substring(s, -2, 2)",
+            "substring(s, 0, 2)",
+            "substring(s, 2)",
+            "left(s, -1)",
+            "left(s, i)",
+        ),
+        *("substring(s, i, 2)", "d > 0.005 - 0.001", "d > 9999 + 1.5"),
     ],
 )
 def test_what_is_left_to_spark(catalog: narrows.Catalog, expression: str) -> None:

@@ -43,6 +43,7 @@ from narrows.logical.nodes import (
 )
 from narrows.physical.incremental import why_not_incremental
 from narrows.physical.join_filters import JoinFilter
+from narrows.physical.row_limit import ReaderLimit
 from narrows.projection.columns import Path, path_text
 from narrows.projection.fragments import Fragment, OptionItems
 from narrows.schema import DataType
@@ -71,13 +72,15 @@ class PhysicalReader(DecodedSource):
 
     It may test rows before it ships them (`filter`; `join_filters`, by what another reader has) and
     encode fields that nobody computes with (`encodes`), and then ships as columns only what is
-    needed above it (`ships`; otherwise the whole projection).
+    needed above it (`ships`; otherwise the whole projection). Of a LIMIT it may ship no more rows
+    than that leaves (`limit`).
     """
 
     filter: tuple[Expr, ...] = ()
     join_filters: tuple[JoinFilter, ...] = ()
     encodes: tuple[Fragment, ...] = ()
     ships: Demand = ALL
+    limit: ReaderLimit | None = None
     order: bool = False
     """Ships each row's place in the source, for functions and windows that go by it."""
 
@@ -112,6 +115,8 @@ class PhysicalReader(DecodedSource):
             info[f"encodes_{dialect}"] = Listing(fields)
         if self.filter or self.encodes:
             info["ships"] = Listing(row_parts(self.ships, self.source.row), ", ")
+        if self.limit is not None:
+            info["limit"] = str(self.limit)
         if self.order:
             info["order"] = "source"
         return info
@@ -220,6 +225,7 @@ class PhysicalAggregation(Aggregation):
         return {**super().info(), "state": f"rows ({why})"}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalPartialAggregation(Aggregation):
     """What the tasks of the reader below make of their own rows: parts of groups, for the
     aggregation above to merge."""
@@ -227,13 +233,17 @@ class PhysicalPartialAggregation(Aggregation):
     keeps_state = False
     folds = False
 
+    limit: int | None = None
+    """How many groups are enough; None: all."""
+
     @property
     def reader(self) -> PhysicalReader:
         assert isinstance(self.child, PhysicalReader)
         return self.child
 
     def info(self) -> Info:
-        return {**super().info(), "in": "reader"}
+        limit = {} if self.limit is None else {"limit": str(self.limit)}
+        return {**super().info(), "in": "reader", **limit}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

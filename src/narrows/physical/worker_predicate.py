@@ -15,12 +15,11 @@ from struct import pack, unpack
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Expr, Literal
 from narrows.functions import operator
+from narrows.physical.constant_values import TypedValue, exact_number, number_text
 from narrows.physical.worker_values import (
     ColumnPlace,
-    TypedValue,
     ValueTranslator,
     alike,
-    number_text,
 )
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 from narrows.projection.predicate import (
@@ -54,7 +53,7 @@ _AND, _OR, _NOT = operator("and"), operator("or"), operator("not")
 _IN, _BETWEEN, _LIKE = operator("in"), operator("between"), operator("like")
 _IS_NULL, _IS_NOT_NULL = operator("is null"), operator("is not null")
 
-_COMPARABLE = (*INTEGRAL, STRING, DATE, TIMESTAMP)
+COMPARABLE = (*INTEGRAL, STRING, DATE, TIMESTAMP)
 """Types whose values Arrow and Spark order alike, column against column; decimals, too."""
 
 
@@ -145,15 +144,19 @@ class _Translator:
         value = self.value(left)
         if value is None:
             return None
+        other = self.value(right)
         constant = _constant(value.dtype, right)
+        if constant is None and other is not None and isinstance(value.dtype, Decimal):
+            number = exact_number(other.value)
+            constant = None if number is None else _fitting(number, value.dtype)
         if constant is not None:
             return Compare(value.value, name, constant)
         # Of two types Spark makes a third; and NaN compares in its own way.
-        both = alike([value, self.value(right)])
+        both = alike([value, other])
         if both is None:
             return None
         dtype = both[0].dtype
-        if dtype not in _COMPARABLE and not isinstance(dtype, Decimal):
+        if dtype not in COMPARABLE and not isinstance(dtype, Decimal):
             return None
         return CompareValues(both[0].value, name, both[1].value)
 
@@ -224,7 +227,10 @@ def _decimal(literal: Literal, dtype: Decimal) -> DecimalValue | None:
     """A number that the column's own type can hold; with any other, Spark widens both sides."""
     if literal.dtype not in INTEGRAL and not isinstance(literal.dtype, Decimal):
         return None
-    value = DecimalValue(number_text(literal))
+    return _fitting(DecimalValue(number_text(literal)), dtype)
+
+
+def _fitting(value: DecimalValue, dtype: Decimal) -> DecimalValue | None:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or -exponent > dtype.scale:
         return None

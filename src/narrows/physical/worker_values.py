@@ -6,7 +6,7 @@
     a test                      a > 1 AND s LIKE 'x%'
     arithmetic                  a + 1, a % 10, d * (1 - 0.05) of DECIMALs, x / 2 of DOUBLEs
     a choice                    CASE WHEN test THEN a ELSE 0 END, if, coalesce, nullif
-    of texts                    length(s), concat(s, '-', t), s || t
+    of texts                    length(s), concat(s, '-', t), s || t, substring(s, 1, 2)
 
 The line is drawn where Arrow and Spark could disagree. Where whole numbers may overflow that is an
 error in Spark's ANSI mode, and a matter of which expressions are evaluated at all: there, sums and
@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal as DecimalValue
-from typing import NamedTuple
 
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Cast, Expr, Literal
 from narrows.functions import operator
+from narrows.physical.constant_values import FIRST, TypedValue, constant_value, small_number
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Path
 from narrows.projection.predicate import Predicate
@@ -36,7 +36,7 @@ from narrows.projection.values import (
     FirstValid,
     JoinedTexts,
     TextLength,
-    Value,
+    TextPart,
     WideProduct,
 )
 from narrows.schema import (
@@ -56,6 +56,7 @@ from narrows.schema import (
 _SUMS = {operator(name): name for name in ("+", "-", "*")}
 _DIVIDE, _REMAINDER, _DIV = operator("/"), operator("%"), operator("div")
 _NEGATIVE, _CASE, _JOIN = operator("negative"), operator("case"), operator("||")
+_PARTS = ("substring", "substr", "left")
 _LENGTHS = ("length", "char_length", "character_length", "len")
 _MOST_DIGITS = 38
 _KEPT_SCALE = 6
@@ -64,12 +65,6 @@ _COMPUTED_DIGITS = 76
 
 ColumnPlace = Callable[[Path], int]
 """Where the column of a leaf stands."""
-
-
-class TypedValue(NamedTuple):
-    value: Value
-    dtype: DataType
-    """What Spark says that it is; the binder does not always know."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ class ValueTranslator:
             return TypedValue(ColumnValue(self.place(path)), expr.dtype)
         match expr:
             case Literal():
-                return _constant(expr)
+                return constant_value(expr)
             case Cast(operand=operand, dtype=to):
                 inner = self.value(operand)
                 return None if inner is None else widened(inner, to)
@@ -114,6 +109,8 @@ class ValueTranslator:
             return self._coalesce(args)
         if function.name in _LENGTHS:
             return self._length(args[0])
+        if function.name in _PARTS:
+            return self._part(args[0], *((FIRST,) if function.name == "left" else ()), *args[1:])
         if function == _JOIN or function.name == "concat":
             return self._joined(args)
         return None
@@ -205,32 +202,22 @@ class ValueTranslator:
             return None
         return TypedValue(TextLength(text.value), INT)
 
+    def _part(self, arg: Expr, start: Expr, length: Expr | None = None) -> TypedValue | None:
+        text = self.value(arg)
+        if text is None or text.dtype != STRING:
+            return None
+        places = [small_number(place) for place in (start, length)]
+        # Other places count from the end, or begin before the text does.
+        if places[0] is None or places[1] is None or places[0] < 1:
+            return None
+        return TypedValue(TextPart(text.value, places[0] - 1, places[1]), STRING)
+
     def _joined(self, args: Sequence[Expr]) -> TypedValue | None:
         texts = [self.value(arg) for arg in args]
         known = tuple(text.value for text in texts if text is not None and text.dtype == STRING)
         if not known or len(known) < len(texts):
             return None
         return TypedValue(JoinedTexts(known), STRING)
-
-
-def number_text(literal: Literal) -> str:
-    """A number without its suffix, `5` of `5L`."""
-    return literal.text.rstrip("YSLDFBysldfb")
-
-
-def _constant(literal: Literal) -> TypedValue | None:
-    value, dtype = literal.value, literal.dtype
-    if dtype == VOID:
-        return TypedValue(ConstantValue(None, VOID), VOID)
-    if dtype in INTEGRAL and isinstance(value, int):
-        return TypedValue(ConstantValue(value, dtype), dtype)
-    if dtype == STRING and isinstance(value, str):
-        return TypedValue(ConstantValue(value, STRING), STRING)
-    if isinstance(dtype, Decimal):
-        return TypedValue(ConstantValue(DecimalValue(number_text(literal)), dtype), dtype)
-    if dtype == DOUBLE:
-        return TypedValue(ConstantValue(float(number_text(literal)), DOUBLE), DOUBLE)
-    return None
 
 
 def widened(value: TypedValue, to: DataType) -> TypedValue | None:

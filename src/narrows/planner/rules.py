@@ -19,6 +19,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
 )
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
 from narrows.physical.rules.join_filter_into_reader import JoinFilterIntoReader
+from narrows.physical.rules.limit_into_reader import LimitIntoReader
 from narrows.physical.rules.partial_aggregation_into_reader import PartialAggregationIntoReader
 from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
@@ -47,6 +48,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
         PartialAggregationIntoReader(
             ansi, measured
         ),  # after filters: what they drop is in no group
+        LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),
         ProjectionIntoReader(ansi),  # last: what is delayed is not computed
@@ -65,6 +67,7 @@ PRUNING: frozenset[str] = frozenset(
         "FilterIntoDecoder",
         "JoinFilterIntoReader",
         "PartialAggregationIntoReader",
+        "LimitIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
         "ProjectionIntoReader",
     }

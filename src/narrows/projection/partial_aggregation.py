@@ -43,6 +43,8 @@ class PartialAggregation:
     folds: tuple[Fold, ...]
     names: tuple[str, ...]
     """Names of the shipped columns: those of the keys, then those of the folds."""
+    enough: int | None = None
+    """How many groups of keys alone are enough; None: all that there are."""
 
     @property
     def types(self) -> tuple[DataType, ...]:

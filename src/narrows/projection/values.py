@@ -87,6 +87,15 @@ class TextLength(Value):
 
 
 @dataclass(frozen=True)
+class TextPart(Value):
+    """`substring(text, start + 1, length)`: so many characters of it, behind so many others."""
+
+    text: Value
+    start: int
+    length: int
+
+
+@dataclass(frozen=True)
 class JoinedTexts(Value):
     """`concat(...)` of texts: NULL where one of them is."""
 

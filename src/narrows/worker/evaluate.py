@@ -8,6 +8,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from narrows.arrow.digits import with_digits
 from narrows.arrow.types import arrow_type
 from narrows.errors import InternalError
 from narrows.projection.predicate import (
@@ -31,6 +32,7 @@ from narrows.projection.values import (
     FirstValid,
     JoinedTexts,
     TextLength,
+    TextPart,
     Value,
     WideProduct,
 )
@@ -86,6 +88,8 @@ def _value(value: Value, rows: pa.RecordBatch) -> pa.Array | pa.Scalar:
             return pc.coalesce(*(evaluate(each, rows) for each in values))
         case TextLength(text):
             return pc.utf8_length(evaluate(text, rows))
+        case TextPart(text, start, length):
+            return pc.utf8_slice_codeunits(evaluate(text, rows), start, start + length)
         case JoinedTexts(texts):
             separator = pa.scalar("", pa.string())
             return pc.binary_join_element_wise(*(evaluate(t, rows) for t in texts), separator)
@@ -97,11 +101,8 @@ def _wide_product(left: pa.Array, right: pa.Array, dtype: pa.DataType) -> pa.Arr
     # Arrow goes by the digits that values might have, so it is told how many these have.
     digits = [_digits(values) for values in (left, right)]
     if sum(digits) < dtype.precision:
-        narrow = [
-            values.cast(pa.decimal128(count, values.type.scale))
-            for values, count in zip((left, right), digits, strict=True)
-        ]
-        return pc.multiply(*narrow).cast(dtype)
+        narrow = map(with_digits, (left, right), digits)
+        return with_digits(pc.multiply(*narrow), dtype.precision)
     wide = [
         values.cast(pa.decimal256(count, values.type.scale))
         for values, count in zip((left, right), digits, strict=True)

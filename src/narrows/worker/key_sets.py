@@ -36,6 +36,8 @@ class KeySet(ABC):
 class KeyGatherer:
     """Takes the rows of a task; gives one with a list of the keys in their first column."""
 
+    wanted: int | None = None
+
     def __init__(self, name: str) -> None:
         self._name = name
         self._keys: list[pa.Array] = []

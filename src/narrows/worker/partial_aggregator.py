@@ -6,7 +6,8 @@
 
 Folding is the same whether rows are folded or what was folded before, so memory is bounded by
 shipping what there is and going on. Where keys hardly repeat, folding costs more than it saves: a
-task that sees this stops folding, and ships rows in their partial form.
+task that sees this stops folding, and ships rows in their partial form. Under a LIMIT some groups
+may be enough: then there is no need to read on.
 
 Groups need not be Spark's groups, only parts of them: 0.0 and -0.0 may be two here. Sums of whole
 numbers and of DECIMALs are only made where they fit: if they overflow, that is for Spark to say,
@@ -21,6 +22,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from narrows.arrow.digits import of_type
+from narrows.arrow.float_order import as_floats, in_order
 from narrows.arrow.types import arrow_type
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.worker.evaluate import evaluate
@@ -43,6 +46,11 @@ class PartialAggregator:
         self._bounds = [0] * len(what.folds)
         """For each sum that may not fit: what it may have come to, at most."""
         self._folds = True
+        self._is_done = False
+
+    @property
+    def wanted(self) -> int | None:
+        return 0 if self._is_done else None
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Takes rows; answers with what has to be shipped now."""
@@ -72,6 +80,9 @@ class PartialAggregator:
                 return
         folded = fold(self._what, rows)
         self._groups.append(folded)
+        if self._what.enough is not None and _rows(self._groups) >= self._what.enough:
+            self._groups = [fold(self._what, pa.concat_tables(self._groups))]
+            self._is_done = _rows(self._groups) >= self._what.enough
         if 2 * folded.num_rows > rows.num_rows and rows.num_rows >= _FOLDED_TOGETHER:
             self._folds = False
             yield from self._take()
@@ -104,7 +115,7 @@ class PartialAggregator:
 
 def as_partial(what: PartialAggregation, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Each row as the partial result of itself."""
-    keys = [_of_type(evaluate(value, rows), arrow_type(dtype)) for value, dtype in what.keys]
+    keys = [of_type(evaluate(value, rows), arrow_type(dtype)) for value, dtype in what.keys]
     folds = [_folded_alone(made, rows) for made in what.folds]
     return pa.RecordBatch.from_arrays([*keys, *folds], names=list(what.names))
 
@@ -119,12 +130,8 @@ def _folded_alone(made: Fold, rows: pa.RecordBatch) -> pa.Array:
     if made.kind is FoldKind.COUNT:
         counted = values.is_valid()
         return (counted if taken is None else pc.and_(counted, taken)).cast(dtype)
-    values = _of_type(values, dtype)
+    values = of_type(values, dtype)
     return values if taken is None else pc.if_else(taken, values, pa.scalar(None, dtype))
-
-
-def _of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    return values if values.type == dtype else values.cast(dtype)
 
 
 def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
@@ -132,7 +139,7 @@ def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
     width = len(what.keys)
     columns = [*rows.columns[:width]]
     for made, values in zip(what.folds, rows.columns[width:], strict=True):
-        columns.append(_in_order(values) if _is_ordered(made, values.type) else values)
+        columns.append(in_order(values) if _is_ordered(made, values.type) else values)
     names = [f"c{place}" for place in range(len(columns))]
     calls = [
         (name, "sum" if made.kind is FoldKind.COUNT else made.kind.value)
@@ -144,7 +151,7 @@ def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
     for made, values, (name, call) in zip(what.folds, rows.columns[width:], calls, strict=True):
         column = groups.column(f"{name}_{call}")
         ordered = _is_ordered(made, values.type)
-        folded.append(_as_floats(column, values.type) if ordered else column.cast(values.type))
+        folded.append(as_floats(column, values.type) if ordered else column.cast(values.type))
     return pa.table(folded, names=rows.column_names)
 
 
@@ -153,32 +160,6 @@ def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
 
 def _is_ordered(made: Fold, dtype: pa.DataType) -> bool:
     return made.kind in (FoldKind.MIN, FoldKind.MAX) and pa.types.is_floating(dtype)
-
-
-def _in_order(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whole numbers that are ordered as Spark orders floating ones: NaN is the largest.
-
-    The bits of a positive one are in order already, those of a negative one in the opposite.
-    """
-    numbers = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)
-    return _turned(_viewed(numbers, _WHOLE[values.type]))
-
-
-def _as_floats(values: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-    return _viewed(_turned(values), dtype)
-
-
-def _turned(bits: pa.ChunkedArray) -> pa.ChunkedArray:
-    largest = pa.scalar(2 ** (bits.type.bit_width - 1) - 1, bits.type)
-    turned = pc.bit_wise_xor(bits, largest)
-    return pc.if_else(pc.less(bits, pa.scalar(0, bits.type)), turned, bits)
-
-
-def _viewed(values: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk.view(dtype) for chunk in values.chunks], dtype)
-
-
-_WHOLE = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
 # --- sizes ----------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ connector's business.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -31,6 +33,7 @@ from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.event_time import with_event_time
+from narrows.worker.first_rows import FirstRows, TopRows
 from narrows.worker.key_sets import KeyGatherer, KeySet
 from narrows.worker.metadata import MetadataReader, demanded_metadata
 from narrows.worker.partial_aggregator import PartialAggregator
@@ -68,9 +71,11 @@ def read_share(
     part = CountsPart(spec.statistics, batch, str(task))
     shipping = Shipping(spec)
     for read, number in zip(share.ranges, share.places, strict=True):
-        counts = ReadCounts()
-        rows = _read(spec, reader, read, RangePlace(batch, number), keys, counts, total)
-        yield from shipping.of(rows, counts)
+        if shipping.is_done:
+            break
+        counts, waiting, place = ReadCounts(), _Waiting(shipping.wanted), RangePlace(batch, number)
+        with closing(_read(spec, reader, read, place, keys, waiting, counts, total)) as rows:
+            yield from shipping.of(rows, counts)
         part.add(counts)
         if total is not None:
             total.merge(counts)
@@ -78,6 +83,8 @@ def read_share(
     yield from shipping.rest(counts)
     part.add(counts)
     part.save()
+    if total is not None:
+        total.merge(counts)
 
 
 def _read(
@@ -86,14 +93,14 @@ def _read(
     read: Range,
     place: RangePlace,
     keys: Sequence[KeySet],
+    waiting: _Waiting,
     counts: ReadCounts,
     total: ReadCounts | None,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch]:
     order: Order = (
         RunsOrder(read.batch, read.runs) if isinstance(read, Segmented) else RowOrder(place)
     )
     with DeadLetters(spec, read.key) as dead_letters:
-        waiting = _Waiting()
         try:
             for part in reader.parts(read):
                 decoded = with_time(spec, part.decoded)
@@ -143,22 +150,48 @@ def open_reader(spec: ReadSpec) -> RangeReader:
     return MetadataReader(reader, spec.projection) if metadata else reader
 
 
+class _Gathers(Protocol):
+    """Takes the rows of a task, and ships something else, or less."""
+
+    @property
+    def wanted(self) -> int | None:
+        """How many rows it still takes; None: all that there are."""
+
+    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]: ...
+
+    def rest(self) -> Iterator[pa.RecordBatch]: ...
+
+
 class Shipping:
-    """What becomes of a task's rows on their way out: they are aggregated, or their keys gathered,
-    where the planner says so, and counted."""
+    """What becomes of a task's rows on their way out: they are aggregated, their keys gathered, the
+    first of them taken, where the planner says so, and counted."""
 
     def __init__(self, spec: ReadSpec) -> None:
-        self._gathers: PartialAggregator | KeyGatherer | None = None
+        self._gathers: _Gathers | None = None
         if spec.partial is not None:
             self._gathers = PartialAggregator(spec.partial)
         elif spec.gathers is not None:
             self._gathers = KeyGatherer(spec.gathers)
+        elif spec.limit is not None:
+            whichever = not spec.limit.keys
+            self._gathers = FirstRows(spec.limit.count) if whichever else TopRows(spec.limit)
+
+    @property
+    def wanted(self) -> int | None:
+        return None if self._gathers is None else self._gathers.wanted
+
+    @property
+    def is_done(self) -> bool:
+        """Does it take no more rows? Then nothing more need be read."""
+        return self.wanted == 0
 
     def of(self, rows: Iterator[pa.RecordBatch], counts: ReadCounts) -> Iterator[pa.RecordBatch]:
         for batch in rows:
             for shipped in (batch,) if self._gathers is None else self._gathers.add(batch):
                 counts.add_shipped(shipped)
                 yield shipped
+            if self.is_done:
+                break
 
     def rest(self, counts: ReadCounts) -> Iterator[pa.RecordBatch]:
         """What is left when there are no more rows."""
@@ -170,8 +203,9 @@ class Shipping:
 class _Waiting:
     """Batches that wait for others, because each costs the JVM something by itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: int | None) -> None:
         self.rows = 0
+        self._enough = _SHIPPED_ROWS if wanted is None else min(wanted, _SHIPPED_ROWS)
         self._size = 0
         self._batches: list[pa.RecordBatch] = []
 
@@ -183,7 +217,7 @@ class _Waiting:
 
     @property
     def is_worth_shipping(self) -> bool:
-        return self.rows >= _SHIPPED_ROWS or self._size >= _SHIPPED_BYTES
+        return self.rows >= self._enough or self._size >= _SHIPPED_BYTES
 
     def take(self) -> pa.RecordBatch:
         batches, self._batches = self._batches, []

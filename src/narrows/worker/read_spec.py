@@ -15,6 +15,7 @@ from narrows.connectors.base import SourceDeclaration
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.projection.predicate import Predicate
+from narrows.projection.row_limit import RowLimit
 from narrows.projection.values import Value
 from narrows.schema import DataType
 from narrows.worker.event_time import EventTime
@@ -59,12 +60,16 @@ class ReadSpec:
     gathers: str | None = None
     """What the list is called that a task ships in place of its rows: the values of the first
     column, each once."""
+    kept: float = 1.0
+    """The share of rows that pass all tests, about."""
     keys: tuple[KeyTest, ...] = ()
     """Which columns are tested by values that are not known before the query runs."""
     computed: tuple[ComputedColumn, ...] | None = None
     """What is made of a row; then these columns are shipped, in place of those that have names."""
     partial: PartialAggregation | None = None
     """What is made of the rows in the task; then its columns are shipped, and no others."""
+    limit: RowLimit | None = None
+    """How many rows a task ships at most, and which."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     bounded: bool = False
     pipeline: str | None = None

@@ -14,8 +14,9 @@ from narrows.physical.join_filters import Keys
 from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
 from narrows.physical.paths import source_path
 from narrows.physical.worker_aggregation import worker_aggregation
-from narrows.physical.worker_predicate import worker_predicate
+from narrows.physical.worker_predicate import worker_predicate, worker_value
 from narrows.projection.columns import Aspect, DecodeProjection
+from narrows.projection.row_limit import RowLimit, SortValue
 from narrows.spark.sql.frame import column_name, fragment_name
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import KeyTest, ReadSpec
@@ -44,6 +45,7 @@ def read_spec(node: PhysicalReader, key_queries: Sequence[str] = ()) -> ReadSpec
         predicate=worker_predicate(tests, relation, projection),
         skipping=worker_predicate(_of_payload(tests, source), relation, projection.payload),
         keys=_key_tests(node, projection, key_queries),
+        limit=_limit(node, projection),
         options=source.options,
         on_error=str(source.options.get("on_error", "dead_letter")),
         event_time=_event_time(source, projection),
@@ -58,14 +60,19 @@ def partial_spec(node: PhysicalPartialAggregation) -> ReadSpec:
     partial = worker_aggregation(
         node.keys, node.calls, node.reader.relation.id, spec.projection, names
     )
-    return replace(spec, partial=partial)
+    return replace(spec, partial=replace(partial, enough=node.limit))
 
 
 def key_spec(node: PhysicalReader, keys: Keys, key_queries: Sequence[str]) -> ReadSpec:
     """What the reader has to do to tell the keys of its rows, and nothing else."""
     demand = looked_at(node, [keys.of])
     asked = replace(
-        node, decode_projection=demand, ships=demand, encodes=(), join_filters=keys.filters
+        node,
+        decode_projection=demand,
+        ships=demand,
+        encodes=(),
+        limit=None,
+        join_filters=keys.filters,
     )
     return replace(read_spec(asked, key_queries), gathers="keys")
 
@@ -81,6 +88,18 @@ def _key_tests(
     # Without the queries, the reader has all rows that Spark joins.
     filters = zip(node.join_filters, queries, strict=False)
     return tuple(KeyTest(place(made.tested), query) for made, query in filters)
+
+
+def _limit(node: PhysicalReader, projection: DecodeProjection) -> RowLimit | None:
+    if node.limit is None:
+        return None
+    relation = node.relation.id
+    values = [worker_value(key.expr, relation, projection).value for key in node.limit.keys]
+    keys = [
+        SortValue(value, key.descending, key.nulls_first)
+        for key, value in zip(node.limit.keys, values, strict=True)
+    ]
+    return RowLimit(node.limit.count, tuple(keys))
 
 
 def _event_time(source: Source, projection: DecodeProjection) -> EventTime | None:

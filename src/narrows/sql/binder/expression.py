@@ -156,6 +156,10 @@ class Binder:
                 return bind_call(self, node)
             case exp.Tuple():
                 return bind_call(self, exp.Anonymous(this="struct", expressions=node.expressions))
+            case exp.Substring(args={"start": exp.Expr() as start, **rest}):
+                # `substring(s FROM 1 FOR 2)`, which Spark forgets: it is a call as any other.
+                args = [node.this, start, *filter(None, [rest.get("length")])]
+                return bind_call(self, exp.Anonymous(this="substring", expressions=args))
             case exp.Kwarg():
                 return named_argument(self, node)
             case exp.Not():
