@@ -31,6 +31,11 @@ QUERIES = (
     "SELECT id FROM some WHERE label = 'x1' AND NOT EXISTS (SELECT 1 FROM many WHERE some_id = id)",
     "SELECT sum(v) FROM many WHERE some_id IN (SELECT id FROM some WHERE label = 'x2')",
     "SELECT id, (SELECT count(*) FROM many WHERE some_id = id) FROM some WHERE label = 'x3'",
+    # groups that are left by HAVING
+    "SELECT s.label, sum(v) FROM some s JOIN many m ON s.id = m.some_id WHERE s.id IN"
+    " (SELECT some_id FROM many GROUP BY some_id HAVING sum(v) > 1200) GROUP BY s.label",
+    "SELECT v FROM many WHERE label IN (SELECT label FROM few GROUP BY label HAVING count(*) > 1)",
+    "SELECT v FROM many WHERE v IN (SELECT few_id FROM some GROUP BY few_id HAVING max(id) < 0)",
     # nobody is left to be joined with
     "SELECT f.id, m.v FROM few f LEFT JOIN many m ON f.id = m.some_id WHERE f.kind = 'none'",
     "SELECT count(*) FROM few f JOIN many m ON f.id = m.some_id WHERE f.kind = 'none'",

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 import narrows
 from narrows.catalog.measured import Measured
 from narrows.catalog.objects import Source
+from narrows.demand import ALL as WHOLE
+from narrows.demand import fields
 from narrows.logical.walk import topological
+from narrows.optimizer.estimates import Estimates
+from narrows.physical.join_filters import kept_share
 from narrows.physical.nodes import PhysicalDecoder
 from narrows.planner.query import plan
+from narrows.projection.columns import DecodeProjection
+from narrows.spark.read.reader import read_spec
+from narrows.spark.read.table import believed_size
+from narrows.sql.parser.types import read_schema
 
 _MB = 1 << 20
 TABLES = {
@@ -103,3 +115,40 @@ def test_a_reader_whose_rows_two_parts_of_a_query_share_drops_nothing() -> None:
     )
     assert join_filters(sql) == {"lines": ["lines.l_order in orders.o_key"]}
     assert join_filters(f"{sql} UNION ALL SELECT l_flag FROM late") == {}
+
+
+# --- what Spark is told ---------------------------------------------------------------------------
+
+
+def _kept(sql: str) -> dict[str, float]:
+    """The share of its rows that each reader is thought to ship."""
+    return {
+        node.source.name: kept_share(node.filter, node.join_filters, Estimates(node))
+        for node in readers(sql)
+    }
+
+
+def test_what_is_left_by_tests_and_by_the_keys_of_others() -> None:
+    kept = _kept(f"{ALL} AND r_name = 'ASIA' AND o_date > DATE '2020-01-01' AND o_priority <> 'x'")
+    assert kept["region"] == pytest.approx(0.1)
+    assert kept["nation"] == kept["supplier"] == 1.0  # they ship what they have
+    assert kept["orders"] == pytest.approx(0.3 * 0.9)
+    assert kept["lines"] == pytest.approx(0.1)  # orders have too many keys
+
+
+@pytest.mark.parametrize(
+    ("payload", "believed"),
+    [
+        (100 * _MB, 5 * _MB),  # half of it is shipped, and a tenth of that
+        (192 * _MB, 9.6 * _MB),
+        (200 * _MB, 100 * _MB),  # too much to be broadcast by mistake
+        (2000 * _MB, 256 * _MB),
+    ],
+)
+def test_what_tests_leave_counts_where_a_mistake_does_no_harm(
+    payload: int, believed: float
+) -> None:
+    (node,) = readers("SELECT n_key, n_region FROM nation")
+    half = DecodeProjection(read_schema("a BIGINT, b BIGINT"), fields({"a": WHOLE}))
+    spec = replace(read_spec(node), kept=0.1, projection=half)
+    assert believed_size(spec, payload) == pytest.approx(believed, abs=1)

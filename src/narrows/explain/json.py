@@ -39,6 +39,7 @@ def explain_dict(plan: Plan, mode: ExplainMode) -> dict[str, Any]:
                 "changed": run.changed,
                 "milliseconds": round(run.seconds * 1000, 3),
                 **({"plan": node_dict(number(run.plan))} if run.plan is not None else {}),
+                **({"remarks": remarks} if (remarks := list(run.remarks())) else {}),
             }
             for run in plan.rule_runs
         ]

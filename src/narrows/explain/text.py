@@ -26,6 +26,7 @@ def explain_text(plan: Plan, mode: ExplainMode) -> str:
             section(f"After {run.rule}", run.plan) for run in plan.rule_runs if run.plan is not None
         )
         parts.extend(_projections(plan))
+        parts.extend(_remarks(plan))
     elif mode is not ExplainMode.PHYSICAL:
         parts.append(section("Logical Plan", plan.logical))
     if mode is not ExplainMode.LOGICAL:
@@ -56,6 +57,14 @@ def _projections(plan: Plan) -> Iterator[str]:
     """Where columns could be dropped on the way up, and what ProjectionPushdown made of it."""
     if plan.decisions:
         yield "\n".join(("Projections", *(f"- {decision}" for decision in plan.decisions)))
+
+
+def _remarks(plan: Plan) -> Iterator[str]:
+    """What rules say of what they did, and why not more."""
+    for run in plan.rule_runs:
+        remarks = [f"- {remark}" for remark in run.remarks()]
+        if remarks:
+            yield "\n".join((run.rule, *remarks))
 
 
 def section(title: str, root: Node) -> str:

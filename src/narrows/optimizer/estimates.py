@@ -7,6 +7,7 @@ have to be of the right order: a table has a million rows, an equality keeps a t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 from narrows.catalog.statistics import ColumnStatistics
@@ -33,7 +34,8 @@ EXPLODED = 4.0
 _WIDTHS = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "FLOAT": 4, "DATE": 4}
 _TEXT_WIDTH = 20.0
 _EQUALITY, _RANGE, _OTHER = 0.1, 0.3, 0.25
-_EQUALS = operator("=")
+_EQUALS, _NOT, _UNEQUAL = operator("="), operator("not"), operator("<>")
+_NEGATIONS = (_NOT, _UNEQUAL)
 _RANGES = tuple(operator(name) for name in ("<", "<=", ">", ">=", "between"))
 
 
@@ -124,6 +126,10 @@ class Estimates:
         return prod(map(self._kept_by, conjuncts))
 
     def _kept_by(self, conjunct: Expr) -> float:
+        if isinstance(conjunct, Call) and conjunct.function in _NEGATIONS:
+            is_not = conjunct.function == _NOT
+            negated = conjunct.args[0] if is_not else replace(conjunct, function=_EQUALS)
+            return 1.0 - self._kept_by(negated)
         if isinstance(conjunct, Call) and conjunct.function == _EQUALS:
             distinct = [self.distinct(side) for side in conjunct.args]
             known = [count for count in distinct if count]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 from narrows.logical.nodes import Node
 
@@ -15,3 +16,10 @@ class Rule(Protocol):
     """
 
     def apply(self, plan: Node) -> Node | None: ...
+
+
+@runtime_checkable
+class RemarkingRule(Rule, Protocol):
+    """A rule that can tell what it did with a plan, and why not more."""
+
+    def remarks(self, plan: Node) -> Iterator[str]: ...

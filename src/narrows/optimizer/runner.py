@@ -7,12 +7,13 @@ recorded here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 from narrows.logical.nodes import Node
-from narrows.optimizer.rule import Rule
+from narrows.optimizer.rule import RemarkingRule, Rule
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class RuleRun:
     rule: str
     seconds: float
     plan: Node | None
+    remarks: Callable[[], Iterable[str]] = tuple
+    """What the rule has to say about it, for those who ask."""
 
     @property
     def changed(self) -> bool:
@@ -52,7 +55,8 @@ def run_rules(
             continue
         started = perf_counter()
         changed = rule.apply(plan)
-        runs.append(RuleRun(name, perf_counter() - started, changed))
+        remarks = partial(rule.remarks, plan) if isinstance(rule, RemarkingRule) else tuple
+        runs.append(RuleRun(name, perf_counter() - started, changed, remarks))
         if changed is not None:
             if check is not None:
                 check(plan, changed, name)

@@ -5,6 +5,7 @@
     SELECT ... FROM a WHERE EXISTS (SELECT ... FROM b WHERE b.y = a.x)        a.x -> b.y
     SELECT ... FROM b WHERE b.y IN (SELECT a.x FROM a ...)      a.x -> b.y
     SELECT ... FROM a, b, c WHERE a.x = b.y AND b.y = c.z       a.x -> c.z, too
+    SELECT ... FROM b WHERE b.y IN (SELECT x ... GROUP BY x HAVING ...)       its rows -> b.y
 
 An edge `a.x -> b.y` says: whatever is in the tables, the plan gives the same rows if those of b
 are left out whose y is no value of a.x. So several may be followed one after the other, each from
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, columns_of, rewrite
@@ -27,14 +29,16 @@ from narrows.functions import operator
 from narrows.logical.conjuncts import is_deterministic, split
 from narrows.logical.nodes import Aggregation, Filter, Generate, Join, JoinKind, Node, Project
 from narrows.logical.relational_nodes import Keep, Subquery
-from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalDecoder
+from narrows.logical.walk import outer_columns, topological
+from narrows.physical.nodes import PhysicalDataSource, PhysicalDecoder
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Path
 from narrows.schema import DATE, INTEGRAL, STRING, DataType
 from narrows.sql.binder.context import SubqueryKind
 
 _EQUALS = operator("=")
+_ORDERLESS_CALLS = ("count", "sum", "min", "max", "avg", "count_if", "bool_and", "bool_or")
+_ORDERLESS_NODES = (PhysicalDataSource, PhysicalDecoder, Filter, Project, Keep, Join, Aggregation)
 _BOTH = (JoinKind.INNER, JoinKind.CROSS)
 _NEED_LEFT = (*_BOTH, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 _NEED_RIGHT = (*_BOTH, JoinKind.RIGHT)
@@ -60,6 +64,8 @@ class Edges(NamedTuple):
     """How the plan writes a leaf."""
     droppable: Mapping[Leaf, frozenset[Leaf]]
     """For each leaf by whose rows another's are dropped: those others."""
+    subqueries: Mapping[int, Subquery]
+    """Subqueries whose rows are the keys, by the relation that their leaves are of."""
 
 
 def join_edges(plan: Node) -> Edges:
@@ -68,7 +74,8 @@ def join_edges(plan: Node) -> Edges:
     direct: dict[Leaf, set[Leaf]] = {}
     for keys, tested in finder.edges():
         direct.setdefault(keys, set()).add(tested)
-    return Edges(finder.exprs, {leaf: _reached(leaf, direct) for leaf in direct})
+    droppable = {leaf: _reached(leaf, direct) for leaf in direct}
+    return Edges(finder.exprs, droppable, finder.asked)
 
 
 def _reached(start: Leaf, direct: Mapping[Leaf, set[Leaf]]) -> frozenset[Leaf]:
@@ -95,6 +102,7 @@ class _Finder:
         readers = [n.relation.id for n in self._nodes if isinstance(n, PhysicalDecoder)]
         self._readers = {relation for relation, times in Counter(readers).items() if times == 1}
         self.exprs: dict[Leaf, Expr] = {}
+        self.asked: dict[int, Subquery] = {}
 
     def edges(self) -> Iterator[Edge]:
         for node in self._nodes:
@@ -140,6 +148,7 @@ class _Finder:
                     among = zip(subquery.operands, subquery.subplan.outputs, strict=True)
                     for operand, value in among:
                         yield from self._equal(operand, value, dropped)
+                        yield from self._among(operand, value, subquery, dropped)
 
     def _equal(self, left: Expr, right: Expr, dropped: frozenset[int]) -> Iterator[Edge]:
         if _kind(left.dtype) is None or _kind(left.dtype) != _kind(right.dtype):
@@ -151,6 +160,20 @@ class _Finder:
             yield other, one
         if other.relation in dropped:
             yield one, other
+
+    def _among(
+        self, operand: Expr, value: Column, subquery: Subquery, dropped: frozenset[int]
+    ) -> Iterator[Edge]:
+        """Groups of which few are left: nothing that a reader decodes says which."""
+        tested = self._leaf(operand)
+        if tested is None or tested.relation not in dropped or not _chooses_groups(subquery):
+            return
+        if _kind(operand.dtype) is None or _kind(operand.dtype) != _kind(value.dtype):
+            return
+        given = Leaf(subquery.relation.id, (value.name,))
+        self.exprs[given] = replace(value, qualifier=subquery.relation.schema.names[0])
+        self.asked[subquery.relation.id] = subquery
+        yield given, tested
 
     def _leaf(self, expr: Expr) -> Leaf | None:
         """What the value was when a reader decoded it."""
@@ -165,6 +188,27 @@ class _Finder:
     def _written(self, expr: Expr) -> Expr | None:
         made = self._made.get(expr.id) if isinstance(expr, Column) else None
         return None if made is None else rewrite(made, self._written)
+
+
+def _chooses_groups(subquery: Subquery) -> bool:
+    """Is it a GROUP BY with HAVING that gives the same groups whenever, and whatever is around?"""
+    node: Node = subquery.subplan
+    while isinstance(node, (Project, Keep)):
+        node = node.child
+    if not (isinstance(node, Filter) and isinstance(node.child, Aggregation)):
+        return False
+    if any(True for _ in outer_columns(subquery.subplan)):
+        return False
+    return all(map(_gives_the_same, topological(subquery.subplan)))
+
+
+def _gives_the_same(node: Node) -> bool:
+    """Does it make the same rows of the same rows, in whichever order they come?"""
+    if not isinstance(node, _ORDERLESS_NODES):
+        return False
+    calls = node.calls if isinstance(node, Aggregation) else ()
+    known = all(isinstance(e, Call) and e.function.name in _ORDERLESS_CALLS for _, e in calls)
+    return known and all(map(is_deterministic, node.expressions))
 
 
 def _made_of(nodes: Sequence[Node]) -> Iterator[tuple[ColumnId, Expr]]:

@@ -8,20 +8,26 @@ one, too, rows may not matter, and so on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
 
 from narrows.expressions.nodes import Expr
 from narrows.expressions.text import expression_text
+from narrows.optimizer.estimates import Estimates
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The values of a leaf, of the rows that pass the reader's tests and these."""
+    """The values of a leaf, of the rows that pass the reader's tests and these; or of a column of a
+    subquery."""
 
     of: Expr
     relation: int
-    """The reader, by its relation."""
+    """The reader, or the subquery, by its relation."""
     filters: tuple[JoinFilter, ...] = ()
+    share: float = field(default=1.0, compare=False)
+    """How many of all values these are, about."""
 
     def __str__(self) -> str:
         where = f" where {' and '.join(map(str, self.filters))}" if self.filters else ""
@@ -37,3 +43,8 @@ class JoinFilter:
 
     def __str__(self) -> str:
         return f"{expression_text(self.tested)} in {self.keys}"
+
+
+def kept_share(tests: Sequence[Expr], filters: Sequence[JoinFilter], estimates: Estimates) -> float:
+    """The share of a reader's rows that passes its tests and these filters, about."""
+    return estimates.kept(tests) * prod(made.keys.share for made in filters)

@@ -2,6 +2,9 @@
 
     SELECT collect_list(keys) FROM (a row for each task that reads supplier: a list of its keys)
 
+Groups that a subquery has chosen are asked for as they are, in one list. Spark makes such groups
+once: it finds the same shuffle here and where the subquery stands.
+
 The tasks that give the keys test by those of others in the same way, so such queries stand in each
 other (`spark/read/table.py`). The other side of a join may have got rows since, which would find
 no partner here; so what the plan itself reads of the giver is looked up first, and the keys are
@@ -15,7 +18,9 @@ from typing import TYPE_CHECKING
 from narrows.physical.join_filters import Keys
 from narrows.physical.nodes import PhysicalReader
 from narrows.spark.read.reader import key_spec
+from narrows.spark.read.shipped import key_type
 from narrows.spark.sql.rows import SparkRows, SqlText, select
+from narrows.worker.key_sets import MOST_KEYS
 
 if TYPE_CHECKING:
     from narrows.spark.compile.plan import Compiler
@@ -27,8 +32,17 @@ def key_queries(compiler: Compiler, node: PhysicalReader) -> list[SqlText]:
 
 
 def _query(compiler: Compiler, keys: Keys) -> SqlText:
+    if keys.relation not in compiler.readers:
+        return _of_subquery(compiler, keys)
     reader = compiler.readers[keys.relation]
     compiler.frame(reader)
     spec = key_spec(reader, keys, [_query(compiler, made.keys) for made in keys.filters])
     rows = SparkRows(compiler.views, compiler.open_source(reader, spec))
     return select(["collect_list(keys)"], rows.text)
+
+
+def _of_subquery(compiler: Compiler, keys: Keys) -> SqlText:
+    rows = compiler.frame(compiler.subqueries[keys.relation].subplan)
+    key = f"CAST({compiler.sql(rows).text(keys.of)} AS {key_type(keys.of.dtype).sql()}) AS keys"
+    some = select([key], rows.text, f" LIMIT {MOST_KEYS + 1}")  # and so many are as good as none
+    return select(["array(collect_list(keys))"], f"({some})")

@@ -48,6 +48,8 @@ from narrows.logical.relational_nodes import (
     Values,
 )
 from narrows.logical.walk import topological
+from narrows.optimizer.estimates import Estimates
+from narrows.physical.join_filters import kept_share
 from narrows.physical.nodes import (
     PhysicalPartialAggregation,
     PhysicalProject,
@@ -173,6 +175,8 @@ class Compiler:
         self.readers = {
             n.relation.id: n for n in topological(plan) if isinstance(n, PhysicalReader)
         }
+        self.subqueries = {n.relation.id: n for n in topological(plan) if isinstance(n, Subquery)}
+        self._estimates = Estimates(plan)
         self._done: dict[int, Frame] = {
             id(node): replace(frame, rows=SparkRows(views, frame.data))
             for node, frame in given.items()
@@ -295,7 +299,8 @@ class Compiler:
     def _source(self, node: PhysicalReader) -> Frame:
         source, relation, window = node.source, node.relation.id, self._windows.get(node)
         end = input_end(source, relation, window, self._time.checkpoint)
-        spec = replace(read_spec(node, key_queries(self, node)), end=end)
+        kept = kept_share(node.filter, node.join_filters, self._estimates)
+        spec = replace(read_spec(node, key_queries(self, node)), end=end, kept=kept)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
             SparkRows(self.views, self.open_source(node, spec)),

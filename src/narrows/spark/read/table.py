@@ -8,7 +8,8 @@ map over one row for each task has neither cost:
 
 The rows that the filter drops are there to be believed in: Spark takes the map's result to be as
 large as the range, eight bytes a row, and chooses by that how to join. So there are as many as the
-table's columns that are read would fill. Spark counts them through in compiled code, in no time.
+table's columns that are read would fill, of the rows that are thought to pass its tests. Spark
+counts them through in compiled code, in no time.
 
 Where rows are tested by the keys of a join, those come in the same row, as a list: a subquery that
 Spark answers before it starts the tasks.
@@ -46,6 +47,8 @@ _TASK_BYTES = 1 << 20
 """Bytes for which it pays to have another task."""
 _LARGE = 256 << 20
 """Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
+_HARMLESS = 96 << 20
+"""Bytes that Spark can broadcast, if it must: where what is guessed about tests is wrong."""
 
 _KEPT_READS = 64
 
@@ -123,8 +126,10 @@ def _read(spark: SparkSession, spec: ReadSpec, source: SourceConnector, entry: E
 
 
 def believed_size(spec: ReadSpec, payload: int) -> int:
-    """Bytes of what is shipped: its share of the payload, by the width of types."""
-    shipped = spec.projection.columns[: spec.projection.shipped]
-    width = sum(type_width(column.dtype) for column in shipped)
+    """Bytes of what is shipped: its share of the payload, by the width of types, and of the rows,
+    by what is guessed about tests."""
+    columns = spec.projection.columns[: spec.projection.shipped]
+    width = sum(type_width(column.dtype) for column in columns)
     share = width / max(type_width(spec.projection.row), 1.0)
-    return min(_LARGE, int(payload * min(share, 1.0)))
+    shipped = payload * min(share, 1.0)
+    return min(_LARGE, int(shipped * spec.kept if shipped <= _HARMLESS else shipped))
