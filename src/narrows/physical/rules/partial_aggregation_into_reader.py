@@ -48,7 +48,7 @@ from narrows.physical.partial_calls import take_apart
 from narrows.physical.worker_aggregation import can_compute, can_fold, computed_type
 from narrows.schema import UNKNOWN, DataType
 
-_WORTH_IT = 3.0
+_WORTH_IT = 4.0
 """How many rows must have the same keys, on average."""
 
 
