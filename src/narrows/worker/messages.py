@@ -49,7 +49,7 @@ def decode_messages(
     part = CountsPart(None, 0, "")
     try:
         for batch in batches:
-            if not batch.num_rows or shipping.is_done:
+            if not batch.num_rows or shipping.is_done():
                 continue
             at = batch.column(1)[0].as_py()
             if order is None or letters is None:
@@ -71,7 +71,7 @@ def decode_messages(
             letters.discard()
         raise
     if letters is not None:
-        if shipping.is_done:
+        if shipping.is_done():
             letters.discard()  # others may have found more, and theirs are under the same name
         else:
             letters.publish()

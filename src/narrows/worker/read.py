@@ -69,13 +69,17 @@ def read_share(
     `keys` are what the columns of `spec.keys` are tested by."""
     reader = reader or open_reader(spec)
     part = CountsPart(spec.statistics, batch, str(task))
-    shipping = Shipping(spec)
+    shipping, last = Shipping(spec), []
     for read, number in zip(share.ranges, share.places, strict=True):
-        if shipping.is_done:
+        if shipping.is_done():
             break
         counts, waiting, place = ReadCounts(), _Waiting(shipping.wanted), RangePlace(batch, number)
         with closing(_read(spec, reader, read, place, keys, waiting, counts, total)) as rows:
-            yield from shipping.of(rows, counts)
+            for shipped in shipping.of(rows, counts):
+                if shipping.is_done():
+                    last.append(shipped)
+                else:
+                    yield shipped
         part.add(counts)
         if total is not None:
             total.merge(counts)
@@ -85,6 +89,7 @@ def read_share(
     part.save()
     if total is not None:
         total.merge(counts)
+    yield from last  # who has them may not wait for us any more
 
 
 def _read(
@@ -180,7 +185,6 @@ class Shipping:
     def wanted(self) -> int | None:
         return None if self._gathers is None else self._gathers.wanted
 
-    @property
     def is_done(self) -> bool:
         """Does it take no more rows? Then nothing more need be read."""
         return self.wanted == 0
@@ -190,7 +194,7 @@ class Shipping:
             for shipped in (batch,) if self._gathers is None else self._gathers.add(batch):
                 counts.add_shipped(shipped)
                 yield shipped
-            if self.is_done:
+            if self.is_done():
                 break
 
     def rest(self, counts: ReadCounts) -> Iterator[pa.RecordBatch]:
