@@ -7,7 +7,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from narrows.errors import Code, NarrowsError
-from narrows.sql.parser.dialect import MAX_NESTING, tokenize
+from narrows.sql.parser.dialect import MAX_NESTING, NarrowsDialect, tokenize
+from narrows.sql.parser.expression import NarrowsParser
 from narrows.sql.parser.script import parse, parse_query
 from narrows.sql.parser.statements import (
     CreatePipeline,
@@ -264,3 +265,25 @@ def test_brackets_may_nest_as_deep_as_allowed() -> None:
     with pytest.raises(NarrowsError) as raised:
         parse_query(f"SELECT {'(' * (inner + 1)}a{')' * (inner + 1)} FROM s")
     assert raised.value.code is Code.NESTED_TOO_DEEPLY
+
+
+def test_a_word_before_a_comma_is_read_as_the_whole_ladder_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = [word for word in NarrowsDialect.Tokenizer.KEYWORDS if word.isidentifier()]
+    assert len(words) > 200
+    words += ["a", "A1", "`a b`", "user", "localtimestamp", "a.b", "/* c */ a", "a -- c\n"]
+    texts = [f"SELECT {word}, {word}, 1 FROM t" for word in words]
+    read = [_items(text) for text in texts]
+    monkeypatch.delattr(NarrowsParser, "_parse_expression")
+    for text, found in zip(texts, read, strict=True):
+        assert found == _items(text), text
+
+
+def _items(text: str) -> object:
+    """The trees of the select list with where their parts stand, or what is wrong with it."""
+    try:
+        items = parse_query(text).tree.expressions
+    except NarrowsError as error:
+        return str(error)
+    return items, [(part.meta, part.comments) for item in items for part in item.walk()]

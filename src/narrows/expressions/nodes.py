@@ -10,7 +10,7 @@ count, so `GROUP BY b.c` matches `SELECT s.b->c`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -218,8 +218,21 @@ def walk(expr: Expr) -> Iterator[Expr]:
         pending.extend(reversed(node.children))
 
 
+def walk_all(expressions: Iterable[Expr]) -> Iterator[Expr]:
+    """All of them and everything below each. A select list may be 15 000 columns, in which there is
+    nothing to go into."""
+    for expr in expressions:
+        yield expr
+        for child in expr.children:
+            yield from walk(child)
+
+
 def columns_of(expr: Expr) -> Iterator[Column]:
-    return (node for node in walk(expr) if isinstance(node, Column))
+    return columns_of_all((expr,))
+
+
+def columns_of_all(expressions: Iterable[Expr]) -> Iterator[Column]:
+    return (node for node in walk_all(expressions) if isinstance(node, Column))
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

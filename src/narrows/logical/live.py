@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from narrows.expressions.nodes import ColumnId, Expr, columns_of
+from narrows.expressions.nodes import ColumnId, Expr, columns_of_all
 from narrows.logical.nodes import (
     Aggregation,
     DataSink,
@@ -96,7 +96,7 @@ def _subquery(node: Subquery, live: set[ColumnId]) -> Sequence[set[ColumnId]]:
 
 
 def _used(expressions: Iterable[Expr]) -> set[ColumnId]:
-    return {column.id for expr in expressions for column in columns_of(expr)}
+    return {column.id for column in columns_of_all(expressions)}
 
 
 def _ids(node: Node) -> set[ColumnId]:

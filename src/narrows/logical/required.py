@@ -74,12 +74,21 @@ class Required:
     columns: dict[ColumnId, list[Demand]] = field(default_factory=dict)
     """What each use of a column demands of it; `column` has their union."""
     losses: dict[str, Notice] = field(default_factory=dict)
+    _rows: dict[int, Demand] = field(default_factory=dict)
+    """What `row` answered, by relation: three rules ask for the same."""
 
     def column(self, column: ColumnId) -> Demand:
-        return union_all(self.columns.get(column, ()))
+        uses = self.columns.get(column, ())
+        return uses[0] if len(uses) == 1 else union_all(uses)
 
     def row(self, source: DecodedSource) -> Demand:
         """The demand on a source's row, as a demand on a struct."""
+        relation = source.relation.id
+        if relation not in self._rows:
+            self._rows[relation] = self._row(source)
+        return self._rows[relation]
+
+    def _row(self, source: DecodedSource) -> Demand:
         row, relation = source.source.row, source.relation.id
         parts = {}
         for ordinal, column in enumerate(row):

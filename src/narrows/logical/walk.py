@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import count
 
-from narrows.expressions.nodes import Column, columns_of
+from narrows.expressions.nodes import Column, columns_of_all
 from narrows.logical.nodes import DataSource, Node
 
 
@@ -55,7 +55,7 @@ def fresh_numbers(root: Node) -> Iterator[int]:
     for node in topological(root):
         own = getattr(node, "relation", None)
         used |= set() if own is None else {own.id}
-        used |= {column.id.relation for expr in node.expressions for column in columns_of(expr)}
+        used |= {column.id.relation for column in columns_of_all(node.expressions)}
     return count(1 + max(used))
 
 
@@ -64,7 +64,6 @@ def outer_columns(plan: Node) -> Iterator[Column]:
     nodes = topological(plan)
     made = {relation.id for node in nodes if (relation := getattr(node, "relation", None))}
     for node in nodes:
-        for expr in node.expressions:
-            for column in columns_of(expr):
-                if column.id.relation not in made:
-                    yield column
+        for column in columns_of_all(node.expressions):
+            if column.id.relation not in made:
+                yield column

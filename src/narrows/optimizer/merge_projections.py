@@ -14,7 +14,7 @@ from narrows.expressions.nodes import (
     Expr,
     FieldAccess,
     Literal,
-    columns_of,
+    columns_of_all,
     rewrite,
 )
 from narrows.logical.conjuncts import is_deterministic
@@ -33,7 +33,7 @@ def _merge(node: Node) -> Node | None:
     meaning = {
         ColumnId(below.relation.id, ordinal): expr for ordinal, (_, expr) in enumerate(below.fields)
     }
-    uses = Counter(column.id for expr in node.expressions for column in columns_of(expr))
+    uses = Counter(column.id for column in columns_of_all(node.expressions))
     for column, expr in meaning.items():
         if not is_deterministic(expr) or not (is_access(expr) or uses[column] <= 1):
             return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from narrows.expressions.nodes import Call, walk
+from narrows.expressions.nodes import Call, walk_all
 from narrows.logical.nodes import Node
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.nodes import PhysicalDecoder, PhysicalSharedStream
@@ -33,7 +33,5 @@ def with_source_order(plan: Node) -> Node:
 def goes_by_order(node: Node) -> bool:
     """Does what the node gives depend on the order of the rows that it gets?"""
     return node.remembers_rows or any(
-        isinstance(part, Call) and part.function.by_order
-        for expr in node.expressions
-        for part in walk(expr)
+        isinstance(part, Call) and part.function.by_order for part in walk_all(node.expressions)
     )

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.expressions.function import Kind
@@ -18,8 +19,7 @@ from narrows.expressions.nodes import Column, ColumnId, Expr, Variable
 from narrows.schema import Array, DataType, Map, Struct, Unknown
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(NamedTuple):
     """A part of a dotted name, as written."""
 
     text: str
@@ -59,7 +59,7 @@ class Relation:
         )
 
     def is_hidden(self, ordinal: int) -> bool:
-        return ordinal >= len(self.schema) - self.hidden
+        return self.hidden > 0 and ordinal >= len(self.schema) - self.hidden
 
     @property
     def shown(self) -> Sequence[Column]:
@@ -225,7 +225,8 @@ class Scope:
             (relation, ordinal)
             for relation in self.relations
             for ordinal in relation.schema.find(name.text)
-            if ColumnId(relation.id, ordinal) not in taken and relation.is_hidden(ordinal) == hidden
+            if relation.is_hidden(ordinal) == hidden
+            and not (taken and ColumnId(relation.id, ordinal) in taken)
         ]
         if merged is not None and not found:
             return merged.value

@@ -7,7 +7,7 @@ calls are computed once.
 from __future__ import annotations
 
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Expr, walk
+from narrows.expressions.nodes import Call, Expr, walk_all
 from narrows.logical.builder.clauses import Clauses
 from narrows.logical.nodes import NamedExpr, Node, default_name, relation_of
 from narrows.logical.relational_nodes import Analytic
@@ -15,9 +15,7 @@ from narrows.sql.binder.context import Ids
 
 
 def plan_analytic(plan: Node, clauses: Clauses, ids: Ids) -> Node:
-    calls = dict.fromkeys(
-        part for expr in clauses.after_grouping() for part in walk(expr) if is_analytic(part)
-    )
+    calls = dict.fromkeys(part for part in walk_all(clauses.after_grouping()) if is_analytic(part))
     named = [NamedExpr(default_name(call), call) for call in calls]
     if not named:
         return plan

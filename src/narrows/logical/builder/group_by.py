@@ -65,11 +65,12 @@ class GroupBy:
         if node.args.get("all"):
             grouping.keys = self._all(items, generated)
             return grouping
-        elements = [
-            expand(element, lambda key: self._key(key, items, grouping))
-            for element in node.expressions
-        ]
-        grouping.sets = combine(elements, node, lambda key: self._key(key, items, grouping))
+        with self._binder.scope.with_aliases(items):
+            elements = [
+                expand(element, lambda key: self._key(key, items, grouping))
+                for element in node.expressions
+            ]
+            grouping.sets = combine(elements, node, lambda key: self._key(key, items, grouping))
         return grouping
 
     def _all(self, items: Sequence[NamedExpr], generated: Sequence[Generated]) -> list[Expr]:
@@ -99,8 +100,7 @@ class GroupBy:
         """An expression, the number of a select item, or an alias where no column is called so."""
         key = select_item(node, items, "GROUP BY")
         if key is None:
-            with self._binder.scope.with_aliases(items):
-                key = self._binder.bind_in("GROUP BY", node, Kind.STREAM_WINDOW, Kind.STATEFUL)
+            key = self._binder.bind_in("GROUP BY", node, Kind.STREAM_WINDOW, Kind.STATEFUL)
         for part in walk(key):
             if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE:
                 raise fail(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Column, Expr, columns_of, walk
+from narrows.expressions.nodes import Call, Column, Expr, columns_of, columns_of_all, walk_all
 from narrows.expressions.text import expression_text
 from narrows.functions.canonical import canonical
 from narrows.logical.builder.clauses import Clauses, Grouping
@@ -37,8 +37,7 @@ def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     aggregates = list(
         dict.fromkeys(
             part
-            for expr in clauses.after_grouping()
-            for part in walk(expr)
+            for part in walk_all(clauses.after_grouping())
             if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE
         )
     )
@@ -116,7 +115,7 @@ def _made_by(plan: Node) -> set[int]:
 
 def _refuse_ungrouped(clauses: Clauses, ungrouped: set[int]) -> None:
     found = list(clauses.after_grouping())
-    used = [column for expr in found for column in columns_of(expr)]
+    used = list(columns_of_all(found))
     for subquery in clauses.subqueries.used_by(found):
         used.extend(subquery.outer_columns())
     problems = []
@@ -156,12 +155,11 @@ def _bound_column(expr: Expr, relation: Relation) -> Expr | None:
 
 
 def _refuse_bounds(clauses: Clauses) -> None:
-    for expr in clauses.after_grouping():
-        for part in walk(expr):
-            if isinstance(part, Call) and part.function.kind is Kind.WINDOW_BOUND:
-                raise fail(
-                    Code.MISPLACED_FUNCTION,
-                    f"`{part.function.name}()` needs a window in GROUP BY",
-                    part.span,
-                    "for example `GROUP BY tumblingwindow('ss', 10)`",
-                )
+    for part in walk_all(clauses.after_grouping()):
+        if isinstance(part, Call) and part.function.kind is Kind.WINDOW_BOUND:
+            raise fail(
+                Code.MISPLACED_FUNCTION,
+                f"`{part.function.name}()` needs a window in GROUP BY",
+                part.span,
+                "for example `GROUP BY tumblingwindow('ss', 10)`",
+            )

@@ -10,19 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.demand import ALL, fields, whole_row
-from narrows.expressions.nodes import ColumnId, columns_of
+from narrows.expressions.nodes import ColumnId, columns_of_all
 from narrows.logical.nodes import DataSource, Node
 from narrows.logical.walk import topological, transform_up
 
 
 def leave_out_metadata(plan: Node) -> Node:
     """The plan, with sources that make only those metadata columns that it names."""
-    named = {
-        column.id
-        for node in topological(plan)
-        for expr in node.expressions
-        for column in columns_of(expr)
-    }
+    named = {column.id for node in topological(plan) for column in columns_of_all(node.expressions)}
 
     def narrow(node: Node) -> Node | None:
         if not isinstance(node, DataSource) or not node.source.metadata:

@@ -101,8 +101,9 @@ class SelectBuilder:
         clauses = self._bind_clauses(tree)
 
         take_last_rows(clauses)
-        self._subqueries.refuse(stateful_calls(clauses), "calls that remember rows")
-        plan = plan_stateful(plan, clauses, self._ids)
+        remembering = stateful_calls(clauses)
+        self._subqueries.refuse(remembering, "calls that remember rows")
+        plan = plan_stateful(plan, clauses, remembering, self._ids)
         if clauses.where is not None:
             plan = self._subqueries.place(plan, [clauses.where])
             plan = Filter(child=plan, predicate=clauses.where)

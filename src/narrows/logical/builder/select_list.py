@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from narrows.errors import Code, fail
+from narrows.errors import Code, NarrowsError, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Expr, FieldAccess, Literal, walk
+from narrows.expressions.nodes import Call, Expr, FieldAccess, Literal, walk_all
 from narrows.functions.spark_name import column_name, spark_name
 from narrows.logical.builder.clauses import Generated
 from narrows.logical.builder.generators import generated_relation
@@ -22,12 +22,8 @@ from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.stars import spell_out, star_of, starred_sources
 from narrows.sql.scope import Relation
 
-_ALLOWED = (
-    Kind.AGGREGATE,
-    Kind.ANALYTIC,
-    Kind.STATEFUL,
-    Kind.WINDOW_BOUND,
-    Kind.GENERATOR,
+_ALLOWED = frozenset(
+    (Kind.AGGREGATE, Kind.ANALYTIC, Kind.STATEFUL, Kind.WINDOW_BOUND, Kind.GENERATOR)
 )
 
 
@@ -42,23 +38,24 @@ class SelectList:
 
 def bind_select_list(tree: exp.Select, binder: Binder) -> SelectList:
     selected = SelectList()
-    for node in tree.expressions:
-        star = star_of(node)
-        with binder.problems.collect():
-            if star is not None:
-                with binder.within("SELECT", frozenset(_ALLOWED)):
-                    listed = spell_out(node, star, binder)
-                selected.items.extend(NamedExpr(*part) for part in listed)
-                whole = starred_sources(node, star, binder.scope)
-                selected.notices.extend(_star_notice(*read) for read in whole)
-            else:
+    with binder.within("SELECT", _ALLOWED):
+        for node in tree.expressions:
+            try:
                 _bind_item(node, binder, selected)
+            except NarrowsError as error:
+                binder.problems.add(error)
     return selected
 
 
 def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
+    star = star_of(node)
+    if star is not None:
+        selected.items.extend(NamedExpr(*part) for part in spell_out(node, star, binder))
+        whole = starred_sources(node, star, binder.scope)
+        selected.notices.extend(_star_notice(*read) for read in whole)
+        return
     value = node.this if isinstance(node, (exp.Alias, exp.Aliases)) else node
-    expr = binder.bind_in("SELECT", value, *_ALLOWED)
+    expr = binder.bind(value)
     _refuse_nested_generator(expr)
     if isinstance(expr, Call) and expr.function.kind is Kind.GENERATOR:
         _bind_generator(node, expr, binder, selected)
@@ -74,6 +71,8 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
 def _name_of_item(node: exp.Expr, expr: Expr) -> str:
     """What an item without alias is called: a path of names by its last one, all else by its
     text."""
+    if isinstance(node, exp.Column):
+        return node.name
     part = node.this if isinstance(node, exp.Cast) else node
     if isinstance(part, exp.JSONExtract):
         return _last_of_path(part.expression.name)
@@ -131,8 +130,8 @@ def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: Select
 
 
 def _refuse_nested_generator(expr: Expr) -> None:
-    for part in walk(expr):
-        if part is not expr and isinstance(part, Call) and part.function.kind is Kind.GENERATOR:
+    for part in walk_all(expr.children):
+        if isinstance(part, Call) and part.function.kind is Kind.GENERATOR:
             raise fail(
                 Code.MISPLACED_FUNCTION,
                 f"generator function `{part.function.name}` must stand alone in the select list",

@@ -7,9 +7,11 @@ computed once; a call inside a call is computed in a node below.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from narrows.errors import Code
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Column, Expr, rewrite, walk
+from narrows.expressions.nodes import Call, Column, Expr, rewrite, walk_all
 from narrows.functions import builtin_functions
 from narrows.functions.canonical import canonical
 from narrows.logical.builder.clauses import Clauses
@@ -26,8 +28,10 @@ from narrows.logical.nodes import (
 from narrows.sql.binder.context import Ids
 
 
-def plan_stateful(plan: Node, clauses: Clauses, ids: Ids) -> Node:
-    found = [as_call(expr) for expr in stateful_calls(clauses)]
+def plan_stateful(plan: Node, clauses: Clauses, remembering: Iterable[Expr], ids: Ids) -> Node:
+    """The plan with a node for each level of the calls that remember rows, which `stateful_calls`
+    has found."""
+    found = [as_call(expr) for expr in remembering]
     for call in found:
         assert call.function.remembers is not None
         check_arguments(call, call.function.remembers, Code.WRONG_TYPE)
@@ -58,7 +62,7 @@ def take_last_rows(clauses: Clauses) -> None:
     grouping = clauses.grouping
     if grouping is None or grouping.window is None:
         return
-    if not any(is_aggregate(part) for expr in clauses.after_grouping() for part in walk(expr)):
+    if not any(is_aggregate(part) for part in walk_all(clauses.after_grouping())):
         return  # then the window emits its rows
     keys = {canonical(key) for key in (*grouping.keys, *grouping.window.partition_by)}
     last_row = builtin_functions().find("last_row")
@@ -75,9 +79,7 @@ def take_last_rows(clauses: Clauses) -> None:
 
 
 def stateful_calls(clauses: Clauses) -> dict[Expr, None]:
-    return dict.fromkeys(
-        part for expr in clauses.expressions() for part in walk(expr) if _is_stateful(part)
-    )
+    return dict.fromkeys(part for part in walk_all(clauses.expressions()) if _is_stateful(part))
 
 
 def _is_stateful(expr: Expr) -> bool:

@@ -13,7 +13,16 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
-from narrows.expressions.nodes import Call, Column, ColumnId, Expr, columns_of, rewrite, walk
+from narrows.expressions.nodes import (
+    Call,
+    Column,
+    ColumnId,
+    Expr,
+    columns_of,
+    columns_of_all,
+    rewrite,
+    walk,
+)
 from narrows.functions.spark_name import spark_name
 from narrows.logical.nodes import NamedExpr, Node, Project, Sort, as_call, is_aggregate, relation_of
 from narrows.logical.relational_nodes import Analytic, Subquery
@@ -124,8 +133,7 @@ class WaitingSubqueries:
 
     def place(self, plan: Node, expressions: Iterable[Expr]) -> Node:
         """The plan with the columns that these expressions need of subqueries."""
-        used = dict.fromkeys(c.id.relation for expr in expressions for c in columns_of(expr))
-        for number in used:
+        for number in self._asked_by(expressions):
             subquery = self.waiting.pop(number, None)
             if subquery is not None:
                 plan = Subquery(
@@ -139,8 +147,13 @@ class WaitingSubqueries:
 
     def used_by(self, expressions: Iterable[Expr]) -> list[WaitingSubquery]:
         """Those whose column stands in one of the expressions."""
-        used = dict.fromkeys(c.id.relation for expr in expressions for c in columns_of(expr))
-        return [self.waiting[number] for number in used if number in self.waiting]
+        return [self.waiting[number] for number in self._asked_by(expressions)]
+
+    def _asked_by(self, expressions: Iterable[Expr]) -> list[int]:
+        if not self.waiting:
+            return []
+        used = dict.fromkeys(column.id.relation for column in columns_of_all(expressions))
+        return [number for number in used if number in self.waiting]
 
     def divide(
         self, expressions: Iterable[Expr], left: Collection[int], right: Collection[int]

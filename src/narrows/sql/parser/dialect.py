@@ -59,7 +59,12 @@ def tokenize(text: str) -> list[Token]:
         tokens: list[Token] = NarrowsDialect().tokenize(text)
     except TokenError as error:
         raise _unreadable(text, error) from None
-    return _settle(_join_strings(_join_numbers(tokens), text))
+    kinds = {token.token_type for token in tokens}
+    if TokenType.DCOLON in kinds:
+        tokens = _join_numbers(tokens)
+    if kinds & _STRINGS:
+        tokens = _join_strings(tokens, text)
+    return _settle(tokens)
 
 
 def _unreadable(text: str, error: TokenError) -> NarrowsError:
@@ -249,6 +254,7 @@ _FOREIGN_MARKS = frozenset(
 )
 _TYPES = frozenset({TokenType.STRUCT, TokenType.ARRAY, TokenType.MAP, TokenType.LIST})
 _BEFORE_A_TYPE = frozenset({TokenType.ALIAS, TokenType.DCOLON})
+_STRINGS = frozenset({TokenType.STRING, TokenType.RAW_STRING})
 _NOT_A_NAME = frozenset({TokenType.STRING, TokenType.NUMBER})
 
 

@@ -105,6 +105,15 @@ class NarrowsParser(PipeParser, ConstantParser):
 
     # --- from the loosest to the tightest ---------------------------------------------------------
 
+    def _parse_expression(self) -> exp.Expr | None:
+        """A name and a comma need no ladder: there are select lists of thousands of them."""
+        if self._next.token_type is TokenType.COMMA:
+            column: exp.Expr | None = self._parse_column_parts_fast()
+            if column is not None:
+                return column
+        parsed: exp.Expr | None = super()._parse_expression()
+        return parsed
+
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
         """What AND and OR combine: NOT, or a value with at most one test after it."""
         if self._match(TokenType.NOT):
@@ -165,6 +174,8 @@ class NarrowsParser(PipeParser, ConstantParser):
 
     def _at_joined(self, kind: TokenType, count: int) -> bool:
         """`>>` and `>>>`: so many of a kind, and nothing between them."""
+        if self._curr.token_type is not kind:
+            return False
         following = self._tokens[self._index : self._index + count]
         touching = all(one.end + 1 == two.start for one, two in pairwise(following))
         return [token.token_type for token in following] == [kind] * count and touching
