@@ -2,9 +2,9 @@
 
     python tools/fuzz_encoders.py [--cases 100000] [--seed 1] [--processes 2]
 
-Half of the cases are documents, from which the native kernel writes fragments without decoding
-them first; the other half are Arrow columns: see `tests/support/encoders.py`. A difference ends it
-with the seed, the case, and what each wrote.
+Two thirds of the cases are documents, from which the native kernel writes fragments without
+decoding them first - half of these mostly such as it may copy -, one third are Arrow columns: see
+`tests/support/encoders.py`. A difference ends it with the seed, the case, and what each wrote.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from narrows.formats.kernel import PORTABLE, VARIABLE
-from support.encoders import assert_equal_encoders, assert_equal_fragments, make_fragment_case
+from support.encoders import (
+    assert_equal_encoders,
+    assert_equal_fragments,
+    make_copied_case,
+    make_fragment_case,
+)
 
 BATCH = 200
 """Cases of one seed, of each kind."""
@@ -34,13 +39,15 @@ def run(seed: int) -> tuple[int, int]:
     for number in range(BATCH):
         try:
             case = make_fragment_case(chance.choice, most=20)
+            copied = make_copied_case(chance.choice, most=20)
             assert_equal_fragments(case)
+            assert_equal_fragments(copied)
             assert_equal_encoders(chance.choice)
         except Exception:
             print(f"seed {seed}, case {number}", file=sys.stderr)
             raise
-        documents += len(case.documents)
-    return 2 * BATCH, documents
+        documents += len(case.documents) + len(copied.documents)
+    return 3 * BATCH, documents
 
 
 def main() -> None:

@@ -7,7 +7,12 @@ import random
 import pytest
 
 from narrows.formats.kernel import PORTABLE, VARIABLE
-from support.encoders import assert_equal_encoders, assert_equal_fragments, make_fragment_case
+from support.encoders import (
+    assert_equal_encoders,
+    assert_equal_fragments,
+    make_copied_case,
+    make_fragment_case,
+)
 from support.kernels import needs_native
 
 pytestmark = needs_native
@@ -27,6 +32,13 @@ def test_fragments_from_documents(seed: int) -> None:
     choose = random.Random(f"fragments {seed}").choice
     for _ in range(CASES):
         assert_equal_fragments(make_fragment_case(choose, most=10))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_documents_that_are_copied(seed: int) -> None:
+    choose = random.Random(f"copied {seed}").choice
+    for _ in range(4 * CASES):
+        assert_equal_fragments(make_copied_case(choose, most=10))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +24,19 @@ from narrows.formats.json.native import NativeJsonDecoder
 from narrows.formats.json.native_encoder import NativeJsonEncoder
 from narrows.projection.columns import DecodeProjection, Key, Path
 from narrows.projection.fragments import Fragment, FragmentField
-from narrows.schema import BIGINT, STRING, Array, DataType, Map, Struct
+from narrows.schema import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Struct,
+)
 from support.json_documents import make_json_struct, plain
 from support.kernels import lines_of, make_payload, make_row_demand
 from support.strategies import KEYS, Choose
@@ -74,6 +86,60 @@ def _field(choose: Choose, schema: Struct, place: int) -> FragmentField:
                 break
     name = choose((str(path[-1]), f'o"{place}\n', f"f{place}"))
     return FragmentField(path, name, dtype)
+
+
+_COPIED_TYPES = (*(STRING,) * 4, BIGINT, INT, DOUBLE, BOOLEAN, DATE)
+_COPIED_VALUES: dict[DataType, tuple[str, ...]] = {
+    STRING: ('"x"', '""', '"a, b: {c}"', '"ü ☃"', '"{}"', '"a longer text, with a comma"'),
+    BIGINT: ("0", "7", "-12", "1234567890123", "-0", "1e3", "12345678901234567890"),
+    INT: ("0", "7", "-12", "3000000000", "1.0"),
+    DOUBLE: ("0.5", "-12.25", "1.0", "1.50", "3", "1e-7"),
+    BOOLEAN: ("true", "false"),
+    DATE: ('"2024-02-29"', '"2024-2-9"', '"no date"'),
+}
+_ODD_VALUES = (*("null",) * 6, "[1]", '{"a":1}', '"\\n"', '"\\u0041"', "5", '"5"', "true")
+
+
+def make_copied_case(choose: Choose, most: int = 8) -> FragmentCase:
+    """Documents that can mostly be copied as they stand, and some in which one thing is odd."""
+    names = ("a", "b", "ab", "a_long_name_of_a_column", "ü", "name with spaces", "c")
+    members = [Field(name, choose(_COPIED_TYPES)) for name in names[: choose(range(1, 8))]]
+    fields = [FragmentField((m.name,), m.name, m.type) for m in members]
+    if choose(range(6)) == 0:
+        fields.append(fields.pop(0))
+    if choose(range(6)) == 0:
+        fields[0] = replace(fields[0], name="other")
+    options = (("omit_null_columns", choose((False, False, True))),)
+    fragment = Fragment("json", options, tuple(fields))
+    documents = [_copied(choose, members) for _ in range(choose(range(most + 1)))]
+    projection = DecodeProjection(Struct(tuple(members)), NOTHING, fragments=(fragment,))
+    return FragmentCase(projection, documents, "UTC")
+
+
+def _copied(choose: Choose, schema: list[Field]) -> bytes:
+    members = [[f'"{m.name}"', ":", choose(_COPIED_VALUES[m.type][:4]), ","] for m in schema]
+    place = choose(range(len(members)))
+    match choose(range(32)):
+        case 0:
+            members[place][2] = choose((*_ODD_VALUES, *_COPIED_VALUES[schema[place].type]))
+        case 1:
+            part = choose(range(4))
+            members[place][part] = choose((" {}", "{} ")).format(members[place][part])
+        case 2:
+            members.append(members.pop(place))
+        case 3:
+            members.pop(place)
+        case 4:
+            members.insert(place, ['"more"', ":", choose(_ODD_VALUES), ","])
+        case 5:
+            members.append(list(members[place]))
+        case 6:
+            members[place][choose(range(4))] = choose(("", '"', "}", "x", "{"))
+        case 7:  # as long, but another one
+            members[place][0] = members[place][0].replace(schema[place].name[-1], "z")
+    inside = "".join("".join(member) for member in members).rstrip()
+    text = "{" + inside.removesuffix(",") + choose(("}",) * 8 + (" }", "} ", "", ",}"))
+    return f"[{text},{text}]".encode() if choose(range(12)) == 0 else text.encode()
 
 
 def fragments_outcome(decoded: Decoded, case: FragmentCase) -> dict[str, Any]:

@@ -101,6 +101,10 @@ impl Members {
         self.names.is_empty()
     }
 
+    pub fn name(&self, number: usize) -> &[u8] {
+        &self.names[number].text
+    }
+
     /// The number of a key. Documents mostly have the order of the schema, so the guess, which is
     /// the number after the last one that was found, is tried first.
     #[inline(always)]

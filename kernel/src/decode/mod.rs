@@ -21,6 +21,7 @@ use arrow_schema::ArrowError;
 
 use crate::json::document::Document;
 use crate::json::scan::Scan;
+use crate::transcode::own_text::OwnText;
 use columns::structs;
 use program::{Program, Short};
 use row::{Row, State};
@@ -50,6 +51,7 @@ pub enum Failure {
 pub struct Decoder {
     program: Program,
     short_parts: Vec<Vec<Short>>,
+    own_text: Option<OwnText>,
     state: State,
     scan: Scan,
     rows: usize,
@@ -66,6 +68,7 @@ impl Decoder {
         let state = State::new(&program);
         Ok(Decoder {
             short_parts: program.short_parts(),
+            own_text: OwnText::new(&program),
             program,
             state,
             scan: Scan::default(),
@@ -91,6 +94,7 @@ impl Decoder {
     pub fn begin(&mut self) {
         self.forget(0);
         self.state.mistyped = 0;
+        self.state.tries_own_text = true;
         self.payloads = 0;
         self.left.clear();
         self.unusual.clear();
@@ -153,7 +157,8 @@ impl Decoder {
         self.scan.run(bytes)?;
         let document = Document::new(bytes, &self.scan);
         let (program, short_parts) = (&self.program, &self.short_parts[..]);
-        let mut row = Row { program, short_parts, document, state: &mut self.state };
+        let own_text = self.own_text.as_ref();
+        let mut row = Row { program, short_parts, own_text, document, state: &mut self.state };
         if document.byte(0) == b'{' {
             row.read(0)?;
             return Ok(1);

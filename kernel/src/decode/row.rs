@@ -8,6 +8,7 @@ use super::memory::Memory;
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape, Short};
 use super::scalars::{Pushed, Stop, push, push_common, text};
 use crate::json::document::{Cursor, Document};
+use crate::transcode::own_text::OwnText;
 use crate::transcode::{Piece, Pieces};
 
 /// What is kept while documents are decoded.
@@ -15,6 +16,8 @@ pub struct State {
     pub columns: Columns,
     pub mistyped: usize,
     pub pieces: Pieces,
+    /// May the next document be its own text? Until one of the batch was not.
+    pub tries_own_text: bool,
     /// For each object place, then each struct read.
     memories: Vec<Memory>,
     objects: u64,
@@ -31,6 +34,7 @@ impl State {
             columns: Columns::new(program.kinds.iter().cloned()),
             mistyped: 0,
             pieces: Pieces::new(program.transcoding.texts.len()),
+            tries_own_text: false,
             memories: of_places.chain(of_reads).map(Memory::new).collect(),
             objects: 0,
         }
@@ -41,6 +45,7 @@ impl State {
 pub struct Row<'a> {
     pub program: &'a Program,
     pub short_parts: &'a [Vec<Short>],
+    pub own_text: Option<&'a OwnText>,
     pub document: Document<'a>,
     pub state: &'a mut State,
 }
@@ -52,6 +57,16 @@ impl Row<'_> {
     #[inline]
     pub fn read(&mut self, at: Cursor) -> Done {
         self.state.pieces.written.clear();
+        if let Some(own) = self.own_text
+            && self.state.tries_own_text
+            && !self.document.has_escapes
+        {
+            if self.push_own_text(own, at)? {
+                return Ok(());
+            }
+            self.state.tries_own_text = false;
+            self.state.pieces.written.clear();
+        }
         self.object_parts(self.program.row, at)?;
         self.push_fragments()
     }

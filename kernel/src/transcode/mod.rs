@@ -5,6 +5,7 @@
 //! the end of the row the pieces are strung together in the order of the select list; where the
 //! document has the same names in the same order, long stretches are copied at once.
 
+pub mod own_text;
 pub mod program;
 mod row;
 mod scalars;

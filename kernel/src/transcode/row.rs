@@ -1,5 +1,6 @@
 //! Walks values along their forms, and strings fragments together.
 
+use super::own_text::OwnText;
 use super::program::{Form, FormId, Fragment, TextId};
 use super::scalars::{Made, scalar};
 use super::{Piece, Pieces};
@@ -169,6 +170,21 @@ impl Row<'_> {
             Piece::Written { .. } => {} // it is there already
         }
         Ok(())
+    }
+
+    /// Adds the object at a token to the only fragment, if it stands there as we would write it.
+    pub(crate) fn push_own_text(&mut self, own: &OwnText, object: Cursor) -> Result<bool, Stop> {
+        let forms = &self.program.transcoding.forms;
+        let found = own.find(&self.document, object, forms, &mut self.state.pieces);
+        let Some(members) = found else { return Ok(false) };
+        let column = &mut self.state.columns[own.column];
+        if let Data::Binary { ends, bytes } = &mut column.data {
+            bytes.push(b',');
+            bytes.extend_from_slice(&self.document.bytes[members]);
+            ends.push(offset(bytes.len())?);
+        }
+        column.added();
+        Ok(true)
     }
 
     /// Adds the row's fragments to their columns.
