@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from narrows.demand import ALL, fields, whole_row
-from narrows.expressions.nodes import ColumnId, columns_of_all
+from narrows.expressions.nodes import columns_of_all
 from narrows.logical.nodes import DataSource, Node
 from narrows.logical.walk import topological, transform_up
 
@@ -24,12 +24,10 @@ def leave_out_metadata(plan: Node) -> Node:
             return None
         source, relation = node.source, node.relation.id
         width = len(source.schema)
-        used = [
-            (ordinal, column.name)
-            for ordinal, column in enumerate(source.row)
-            if ColumnId(relation, ordinal) in named or column.name == source.eventtime
-        ]
-        metadata = [name for ordinal, name in used if ordinal >= width]
+        used = {column.ordinal for column in named if column.relation == relation}
+        if source.eventtime is not None:
+            used.add(source.row.ordinal(source.eventtime))
+        metadata = [source.row.fields[at].name for at in sorted(used) if at >= width]
         alone = bool(metadata) and len(metadata) == len(used) and not source.shared
         kept = metadata if alone else (*source.schema.names, *metadata)
         parts = whole_row(fields(dict.fromkeys(kept, ALL)), source.row)

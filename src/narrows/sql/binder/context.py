@@ -80,7 +80,8 @@ def refused(what: str, node: exp.Expr) -> NarrowsError:
 
 
 def name_of(node: exp.Expr) -> Name:
-    return Name(node.name, _own_span(node) or span_of(node))
+    text = node.args["this"] if type(node) is exp.Identifier else node.name
+    return Name(text, _own_span(node) or span_of(node))
 
 
 def span_of(node: exp.Expr) -> Span | None:

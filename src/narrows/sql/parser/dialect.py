@@ -149,6 +149,9 @@ def _settle(tokens: list[Token]) -> list[Token]:
     closed_at = -1  # where the bracket that was closed last had been opened
     for place, token in enumerate(tokens):
         kind = token.token_type
+        if kind is TokenType.VAR:  # most are, and nothing is to be settled about those
+            settled.append(token)
+            continue
         before = settled[-1] if settled else None
         if before is not None and before.token_type is TokenType.DOT and _is_word(token):
             token = _retyped(token, TokenType.VAR, token.text)  # `b.order`: no keyword here
@@ -202,8 +205,10 @@ def check_query(tokens: list[Token]) -> None:
     them, marks of other dialects."""
     angles = 0
     for place, token in enumerate(tokens):
-        following = tokens[place + 1] if place + 1 < len(tokens) else None
         kind = token.token_type
+        if kind is TokenType.VAR:
+            continue
+        following = tokens[place + 1] if place + 1 < len(tokens) else None
         if kind in _FOREIGN_MARKS:
             raise _unexpected(token)
         if kind in _BEFORE_EXPRESSIONS and (
