@@ -94,7 +94,6 @@ impl Decoder {
     pub fn begin(&mut self) {
         self.forget(0);
         self.state.mistyped = 0;
-        self.state.tries_own_text = true;
         self.payloads = 0;
         self.left.clear();
         self.unusual.clear();

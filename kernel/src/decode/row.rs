@@ -16,8 +16,8 @@ pub struct State {
     pub columns: Columns,
     pub mistyped: usize,
     pub pieces: Pieces,
-    /// May the next document be its own text? Until one of the batch was not.
-    pub tries_own_text: bool,
+    /// So many documents are not asked whether they are their own text, because one was not.
+    own_text_pause: u32,
     /// For each object place, then each struct read.
     memories: Vec<Memory>,
     objects: u64,
@@ -34,12 +34,15 @@ impl State {
             columns: Columns::new(program.kinds.iter().cloned()),
             mistyped: 0,
             pieces: Pieces::new(program.transcoding.texts.len()),
-            tries_own_text: false,
+            own_text_pause: 0,
             memories: of_places.chain(of_reads).map(Memory::new).collect(),
             objects: 0,
         }
     }
 }
+
+/// Documents of a stream are mostly alike: where one is not its own text, most others are not.
+const PAUSE: u32 = 32;
 
 /// One document on its way into the columns.
 pub struct Row<'a> {
@@ -58,14 +61,16 @@ impl Row<'_> {
     pub fn read(&mut self, at: Cursor) -> Done {
         self.state.pieces.written.clear();
         if let Some(own) = self.own_text
-            && self.state.tries_own_text
             && !self.document.has_escapes
         {
-            if self.push_own_text(own, at)? {
+            if self.state.own_text_pause > 0 {
+                self.state.own_text_pause -= 1;
+            } else if self.push_own_text(own, at)? {
                 return Ok(());
+            } else {
+                self.state.own_text_pause = PAUSE;
+                self.state.pieces.written.clear();
             }
-            self.state.tries_own_text = false;
-            self.state.pieces.written.clear();
         }
         self.object_parts(self.program.row, at)?;
         self.push_fragments()
