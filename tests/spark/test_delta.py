@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -69,3 +70,36 @@ def _written(folder: Path) -> list[dict[str, Any]]:
     files = [path for path in folder.iterdir() if path.suffix == ".json"]
     rows = [json.loads(line) for path in files for line in path.read_text("utf-8").splitlines()]
     return sorted(rows, key=lambda row: int(row["id"]))
+
+
+WINDOWS = """
+CREATE STREAM s (k STRING, at TIMESTAMP)
+  WITH (connector = 'file', path = '{folder}/in', eventtime = 'at', watermark = '1 second');
+CREATE SINK windows WITH (connector = 'memory', topic = 'windows');
+CREATE PIPELINE count INTO windows AS SELECT k, count(*) AS n, window_start() AS began
+  FROM s GROUP BY k, tumblingwindow('ss', 10) ORDER BY began PER BATCH;
+CREATE STREAM w (k STRING, n BIGINT, began TIMESTAMP)
+  WITH (connector = 'memory', topic = 'windows');
+CREATE SINK news WITH (connector = 'memory', mode = 'delta', delta_key = 'k', delta_columns = 'n',
+  omit_if_empty = true);
+CREATE PIPELINE compare INTO news AS SELECT k, n, began FROM w;
+"""
+
+
+def test_what_has_changed_since_the_last_window(spark: SparkSession, tmp_path: Path) -> None:
+    choose = Random(3).choice
+    counts = {(k, w): choose((1, 1, 2, 3)) for w in range(40) for k in ("x", "y")}
+    (tmp_path / "in").mkdir()
+    with (tmp_path / "in" / "rows.json").open("w", encoding="utf-8") as file:
+        for (k, window), count in counts.items():
+            at = datetime(2024, 5, 1, tzinfo=UTC) + timedelta(seconds=10 * window)
+            file.writelines(json.dumps({"k": k, "at": at.isoformat()}) + "\n" for _ in range(count))
+    with narrows.connect(spark, state=tmp_path / "state") as session:
+        session.execute(WINDOWS.format(folder=tmp_path))
+        for pipeline in ("count", "compare"):
+            session.start(pipeline, once=True).await_done(timeout=300)
+        written = [(row["k"], row["n"]) for row in session.rows("news")]
+    for key in ("x", "y"):
+        of_key = [counts[key, window] for window in range(40)]
+        news = [n for n, before in zip(of_key, [None, *of_key], strict=False) if n != before]
+        assert [n for k, n in written if k == key] == news

@@ -32,7 +32,11 @@ def compare(spark: SparkSession, folder: Path, seed: int, count: int, *, run: in
         made = make_pipelines(random, pruned.catalog, count).pipelines
         same: list[str] = []
         for sql in made:
-            answers = [_answer(session, sql) for session in (pruned, unpruned)]
+            try:
+                answers = [_answer(session, sql) for session in (pruned, unpruned)]
+            except Exception as error:
+                error.add_note(f"seed {seed}: {sql}")
+                raise
             assert answers[0] == answers[1], f"seed {seed}: {sql}"
             if answers[0] is not None:
                 same.append(sql)

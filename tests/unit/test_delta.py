@@ -67,11 +67,16 @@ def test_what_is_compared_belongs_to_the_state(catalog: narrows.Catalog) -> None
 
 
 WRONG = [
-    ("by_key", "SELECT k, count(*) AS n FROM s GROUP BY k", Code.NOT_SUPPORTED, "Aggregation"),
-    ("by_key", "SELECT DISTINCT k, a FROM s", Code.NOT_SUPPORTED, "rows of Distinct have no order"),
-    ("by_key", "SELECT k, a FROM s UNION ALL SELECT t, a FROM s", Code.NOT_SUPPORTED, "of Union"),
-    ("by_key", "SELECT k, explode(array(a)) AS a FROM s", Code.NOT_SUPPORTED, "of Generate"),
-    ("by_key", "SELECT s.k, s.a FROM s JOIN s AS r ON s.k = r.k", Code.NOT_SUPPORTED, "of Join"),
+    ("by_key", "SELECT k, count(*) AS n FROM s GROUP BY k", Code.NOT_SUPPORTED, "an aggregation"),
+    ("by_key", "SELECT DISTINCT k, a FROM s", Code.NOT_SUPPORTED, "rows of DISTINCT have no order"),
+    ("by_key", "SELECT k, a FROM s UNION ALL SELECT t, a FROM s", Code.NOT_SUPPORTED, "of UNION"),
+    ("by_key", "SELECT k, explode(array(a)) AS a FROM s", Code.NOT_SUPPORTED, "of `explode`"),
+    (
+        "by_key",
+        "SELECT s.k, s.a FROM s JOIN s AS r ON s.k = r.k",
+        Code.NOT_SUPPORTED,
+        "of two joined streams",
+    ),
     ("by_key", "SELECT a FROM s", Code.UNKNOWN_COLUMN, "the query gives no column `K`"),
     ("by_key", "SELECT k FROM s", Code.INVALID_OPTION, "there is no column left to compare"),
     ("some", "SELECT k, a FROM s", Code.UNKNOWN_COLUMN, "the query gives no column `b`"),

@@ -43,8 +43,8 @@ Info = Mapping[str, str | Listing]
 class Node:
     """Base of all plan nodes, logical and physical.
 
-    What a node does with the rows of earlier micro-batches is said by it alone: `keeps_state`,
-    `folds`, `remembers_rows`.
+    What a node does with the rows of earlier micro-batches, and with their order, is said by it
+    alone: `keeps_state`, `folds`, `remembers_rows`, `without_place`.
     """
 
     keeps_state: ClassVar[bool] = False
@@ -52,6 +52,10 @@ class Node:
     query of its own, and its checkpoint belongs to this node as it is."""
     folds: ClassVar[bool] = False
     """Does it make one row of many, which in a stream changes as long as rows come?"""
+
+    without_place: ClassVar[str | None] = None
+    """What its rows are rows of, in the user's words, if they have no place of their own in the
+    order of a stream: "UNION"."""
 
     @property
     def remembers_rows(self) -> bool:
@@ -415,6 +419,7 @@ class Aggregation(UnaryNode):
 
     keeps_state = True
     folds = True
+    without_place = "an aggregation"
 
     keys: tuple[NamedExpr, ...]
     calls: tuple[NamedExpr, ...]
@@ -503,6 +508,7 @@ class Distinct(UnaryNode):
 
     keeps_state = True
     folds = True
+    without_place = "DISTINCT"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

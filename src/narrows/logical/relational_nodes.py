@@ -22,10 +22,14 @@ from narrows.sql.scope import Relation
 class OneRow(Node):
     """A single row without columns: what a SELECT without FROM selects from."""
 
+    without_place = "a query without FROM"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Values(Node):
     """Rows that the query itself spells out."""
+
+    without_place = "VALUES"
 
     rows: tuple[tuple[Expr, ...], ...]
     relation: Relation
@@ -51,6 +55,8 @@ class Values(Node):
 class SparkTable(Node):
     """A view or table of the Spark session, which Spark reads: these columns of it."""
 
+    without_place = "a table of Spark"
+
     table: ElsewhereTable
     relation: Relation
 
@@ -67,6 +73,8 @@ class SparkTable(Node):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableFunction(Node):
     """The rows of a function that stands in FROM: `range(10)`."""
+
+    without_place = "a table function"
 
     call: Call
     relation: Relation
@@ -90,6 +98,8 @@ class TableFunction(Node):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Union(Node):
     """UNION ALL: the rows of all inputs. Columns meet by their place in the inputs' outputs."""
+
+    without_place = "UNION"
 
     inputs: tuple[Node, ...]
     relation: Relation
@@ -117,6 +127,8 @@ class SetKind(Enum):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SetOperation(Node):
     """INTERSECT or EXCEPT. They compare whole rows, so nothing of their inputs may be pruned."""
+
+    without_place = "INTERSECT or EXCEPT"
 
     kind: SetKind
     left: Node
@@ -210,6 +222,7 @@ class Pivot(UnaryNode):
 
     keeps_state = True
     folds = True
+    without_place = "PIVOT"
 
     keys: tuple[NamedExpr, ...]
     by: tuple[Expr, ...]
@@ -249,6 +262,8 @@ class Recursion(Node):
     """WITH RECURSIVE: the rows of `first`, and those that `step` makes of the rows before them,
     until it makes none. In `step`, a `RecursiveRows` stands for the rows before."""
 
+    without_place = "WITH RECURSIVE"
+
     first: Node
     step: Node
     relation: Relation
@@ -274,6 +289,8 @@ class Recursion(Node):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecursiveRows(Node):
     """The rows that the last step of a recursion made."""
+
+    without_place = "WITH RECURSIVE"
 
     of: int
     """The number of the recursion's relation."""

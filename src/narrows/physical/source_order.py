@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from narrows.expressions.nodes import Call, walk_all
 from narrows.logical.nodes import Node
+from narrows.logical.row_order import goes_by_order
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.nodes import PhysicalDecoder, PhysicalSharedStream
 
@@ -28,10 +28,3 @@ def with_source_order(plan: Node) -> Node:
         return None
 
     return transform_up(plan, ship_order) or plan
-
-
-def goes_by_order(node: Node) -> bool:
-    """Does what the node gives depend on the order of the rows that it gets?"""
-    return node.remembers_rows or any(
-        isinstance(part, Call) and part.function.by_order for part in walk_all(node.expressions)
-    )

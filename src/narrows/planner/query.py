@@ -13,6 +13,7 @@ from narrows.explain.plan import Plan
 from narrows.logical.builder.query import Built, build
 from narrows.logical.nodes import DataSink, Node, Tail
 from narrows.logical.required import required
+from narrows.logical.row_order import check_row_order
 from narrows.logical.streaming.delta import changed_rows
 from narrows.logical.streaming.retractions import retracting
 from narrows.logical.streaming.supported import check_streaming
@@ -62,6 +63,7 @@ def plan_query(
                 functions.variables = lambda name: None  # a pipeline outlives the session
             built = build(query, catalog.find_table, functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
+            check_row_order(bound)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
             disabled |= rules_that_would_differ(bound, catalog.setting)
             rules = physical_rules(ansi=catalog.is_ansi(), measured=catalog.measured)

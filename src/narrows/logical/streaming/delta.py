@@ -21,7 +21,6 @@ from narrows.expressions.nodes import Call, Column, Expr, Literal
 from narrows.functions import builtin_functions, operator
 from narrows.logical.builder.query import Built
 from narrows.logical.nodes import (
-    Distinct,
     Filter,
     Generate,
     Join,
@@ -32,7 +31,6 @@ from narrows.logical.nodes import (
     Window,
     relation_of,
 )
-from narrows.logical.relational_nodes import SetOperation, Union
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.notices import Notice
@@ -40,7 +38,6 @@ from narrows.schema import BOOLEAN, STRING, VOID, Struct
 from narrows.sql.binder.context import Ids
 from narrows.sql.binder.literals import literal
 
-_WITHOUT_ORDER = (Distinct, Generate, Window, Union, SetOperation)
 _ONE_TASK = Notice(
     "one_task",
     "all rows of the stream go through one task, in their order: each is compared with the one"
@@ -79,15 +76,30 @@ def changed_rows(built: Built, pipeline: Pipeline, sinks: Sequence[Sink]) -> Sin
 def _check_order(plan: Node, pipeline: Pipeline, sink: Sink) -> None:
     """A row is compared with the one before it, so there must be an order."""
     for node in topological(plan):
-        pairs = isinstance(node, Join) and is_stream(node.left) and is_stream(node.right)
-        if node.folds or pairs or isinstance(node, _WITHOUT_ORDER):
+        rows = _rows_without_order(node)
+        if rows is not None:
             raise _problem(
                 pipeline,
                 Code.NOT_SUPPORTED,
-                f"sink `{sink.name}` compares each row with the one before it, and rows of"
-                f" {node.operator} have no order",
-                "leave `mode = 'delta'` to a pipeline over the rows themselves, or write all rows",
+                f"sink `{sink.name}` compares each row with the one before it, and the rows of"
+                f" {rows} have no order",
+                "leave `mode = 'delta'` to a pipeline over rows that have one: those of the"
+                " stream, or of a topic in memory that this query writes, `ORDER BY ... PER BATCH`",
             )
+
+
+def _rows_without_order(node: Node) -> str | None:
+    """What a node's rows are rows of, in the user's words, if they are in no order: several may
+    have one place."""
+    match node:
+        case Window(window=window):
+            return f"`{window.function.name}`"
+        case Generate(generator=generator):
+            return f"`{generator.function.name}`"
+        case Join(left=left, right=right) if is_stream(left) and is_stream(right):
+            return "two joined streams"
+        case _:
+            return node.without_place
 
 
 def _compared(built: Built, names: _Names) -> SinkRows:

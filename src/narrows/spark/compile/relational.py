@@ -114,11 +114,23 @@ def _recursive_name(number: int) -> str:
 
 
 def union(node: Union, inputs: Sequence[Frame]) -> Frame:
-    sides = [
-        f"({_positional(frame, side, node.relation)})"
-        for frame, side in zip(inputs, node.inputs, strict=True)
-    ]
-    return of_relation(inputs[0].rows.then(SqlText(" UNION ALL ".join(sides))), node.relation)
+    """The rows of all sides; with their times, where each side has such: a window above goes by
+    them."""
+    stamp, clock = f"time{node.relation.id}", f"clock{node.relation.id}"
+    timed = all(frame.stamp is not None for frame in inputs)
+    # Mostly the column that the watermark follows is the rows' time: it must not be there twice.
+    apart = timed and all(frame.clock not in (None, frame.stamp) for frame in inputs)
+    followed = timed and all(frame.clock is not None for frame in inputs)
+    sides = []
+    for frame, side in zip(inputs, node.inputs, strict=True):
+        hidden = [(frame.stamp, stamp)] * timed + [(frame.clock, clock)] * apart
+        times = [f"{quote(str(name))} AS {quote(wanted)}" for name, wanted in hidden]
+        columns = select_list(frame.sql, outputs_of(side), node.relation.id)
+        sides.append(f"({select([*columns, *times], frame.text)})")
+    made = of_relation(inputs[0].rows.then(SqlText(" UNION ALL ".join(sides))), node.relation)
+    if not timed:
+        return made
+    return replace(made, stamp=stamp, clock=(clock if apart else stamp) if followed else None)
 
 
 def set_operation(node: SetOperation, left: Frame, right: Frame) -> Frame:

@@ -17,10 +17,10 @@ from narrows.catalog.objects import Source
 from narrows.errors import Code, fail
 from narrows.expressions.nodes import ColumnId, Expr
 from narrows.logical.nodes import DecodedSource, Join, JoinKind, Node, Window
+from narrows.logical.row_order import goes_by_order
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalStreamingAggregation
-from narrows.physical.source_order import goes_by_order
 from narrows.physical.stateful_calls import window_call
 from narrows.plugins.options import parse_duration
 from narrows.projection.columns import Aspect
