@@ -60,18 +60,18 @@ def _streamed(session: narrows.Session, case: Case) -> list[str]:
 
 
 @pytest.mark.parametrize("path", golden_streams(), ids=lambda path: path.stem)
-def test_stream(spark: SparkSession, path: Path, folder: Path) -> None:
+def test_stream(small_data: SparkSession, path: Path, folder: Path) -> None:
     golden = read_stream(path)
     late = dict.fromkeys((case.name for case in golden.cases), 0)
     first, *rest = golden.files
     (folder / "in" / "0.json").write_text(first, "utf-8")
     if any(case.streams for case in golden.cases):
-        with _connect(spark, golden, folder) as session:
+        with _connect(small_data, golden, folder) as session:
             for pipeline in _run(session, golden, close_windows=False):
                 late[pipeline.name] += pipeline.late_rows
     for number, text in enumerate(rest, start=1):
         (folder / "in" / f"{number}.json").write_text(text, "utf-8")
-    with _connect(spark, golden, folder) as session:
+    with _connect(small_data, golden, folder) as session:
         if any(case.streams for case in golden.cases):
             for pipeline in _run(session, golden, close_windows=True):
                 late[pipeline.name] += pipeline.late_rows

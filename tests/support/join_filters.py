@@ -27,10 +27,10 @@ def with_join_filters(plan: Node, documents: Documents) -> Documents:
 
     def _values(keys: Keys) -> set[Value]:
         if keys.relation not in readers:
-            rows = run(subqueries[keys.relation].subplan, kept)
+            made = run(subqueries[keys.relation].subplan, kept)
             columns = [column.id for column in subqueries[keys.relation].subplan.outputs]
             assert isinstance(keys.of, Column)
-            return {row[columns.index(keys.of.id)] for row in rows} - {None}
+            return {row[columns.index(keys.of.id)] for row in made} - {None}
         reader = readers[keys.relation]
         rows = [row for row in decoded(reader, kept(reader)) if _passes(row, keys.filters)]
         return {evaluate(keys.of, row) for row in rows} - {None}
