@@ -19,7 +19,8 @@ source what was put together last, and since."""
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    settings = json.dumps({"batchWatermarkMs": 0, "conf": {"a": "b\u2028"}}, ensure_ascii=False)
+    times = {"batchWatermarkMs": 0, "batchTimestampMs": 1_700_000_000_000}
+    settings = json.dumps({**times, "conf": {"a": "b\u2028"}}, ensure_ascii=False)
     taken = [
         json.dumps({"path": f"file:///m/{n}", "timestamp": n, "batchId": n}) for n in range(11)
     ]
@@ -53,3 +54,20 @@ def test_the_file_that_is_damaged_is_named(checkpoint: Path, file: str, junk: by
             check_checkpoint(checkpoint)
         assert told.value.problems[0].code is Code.UNREADABLE_FILE
         assert f"`{path}`" in str(told.value)
+
+
+@pytest.mark.parametrize("file", ["offsets/7", "offsets/8", "sources/0/9.compact", "sources/0/10"])
+def test_what_spark_would_miss_is_told(checkpoint: Path, file: str) -> None:
+    path = checkpoint / file
+    text = path.read_text("utf-8")
+    for name in ("batchTimestampMs", "conf", "timestamp", "path"):
+        if f'"{name}"' in text:
+            path.write_text(text.replace(f'"{name}"', f'"{name}_"', 1), "utf-8")
+            with pytest.raises(NarrowsError, match=f"does not say `{name}`"):
+                check_checkpoint(checkpoint)
+
+
+def test_a_batch_that_is_gone_is_told(checkpoint: Path) -> None:
+    (checkpoint / "offsets" / "7").unlink()
+    with pytest.raises(NarrowsError, match="offsets/7"):
+        check_checkpoint(checkpoint)

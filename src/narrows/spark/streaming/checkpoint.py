@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -29,6 +29,11 @@ from narrows.worker.watermark import checkpoint_watermark, last_commit
 
 _LINE = 4 << 10
 """More bytes than the longest line of a source's log has: a path and some numbers."""
+
+
+_OF_BATCHES = {"batchWatermarkMs": int, "batchTimestampMs": int, "conf": dict}
+_OF_MARKERS = {"path": str, "timestamp": int, "batchId": int}
+"""What Spark will not do without."""
 
 
 class MarkerPosition(NamedTuple):
@@ -70,10 +75,10 @@ def check_checkpoint(checkpoint: Path) -> None:
                 path.unlink()
     move_schemas(checkpoint)
     checkpoint_watermark(checkpoint)  # reads the newest commit
-    begun = sorted(_numbers(checkpoint / "offsets"))[-2:]  # Spark looks at the one before as well
-    if not begun:
+    begun = max(_numbers(checkpoint / "offsets"), default=None)
+    if begun is None:
         return
-    for number in begun:
+    for number in range(max(0, begun - 1), begun + 1):  # Spark looks at the one before as well
         _check_offsets(checkpoint / "offsets" / str(number))
     for source in _numbers(checkpoint / "sources"):
         _check_source(checkpoint, checkpoint / "sources" / str(source))
@@ -87,7 +92,8 @@ def check_checkpoint(checkpoint: Path) -> None:
 def _check_offsets(path: Path) -> None:
     if len(lines := _lines(path)) < 3:
         raise _is_damaged(path, "it was cut off")
-    for line in lines[1:]:
+    _has(path, _parsed(path, lines[1]), _OF_BATCHES)
+    for line in lines[2:]:
         if line != "-":
             _value(path, line)
 
@@ -100,7 +106,13 @@ def _check_source(checkpoint: Path, source: Path) -> None:
     if _is_log(checkpoint, source):
         for name in names[compact[-1] if compact else 0 :]:
             for line in _lines(source / name)[1:]:
-                _parsed(source / name, line)
+                _has(source / name, _parsed(source / name, line), _OF_MARKERS)
+
+
+def _has(path: Path, found: dict[str, Any], wanted: Mapping[str, type]) -> None:
+    for name, kind in wanted.items():
+        if not isinstance(found.get(name), kind):
+            raise _is_damaged(path, f"it does not say `{name}`")
 
 
 def relocate(checkpoint: Path, folder: Path, parts: int = 4) -> None:
