@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.functions import arrow_udf
 
 import narrows
 from narrows.errors import Code, NarrowsError
@@ -112,6 +115,22 @@ def test_files_by_their_path(session: Session, tmp_path: Path) -> None:
 def test_a_view_of_ours_over_one_of_spark(session: Session) -> None:
     session.execute("CREATE VIEW large (key) AS SELECT st.p FROM things WHERE w > 20")
     assert _rows(session, "SELECT key FROM large JOIN t ON key = id") == [(3,)]
+
+
+def test_a_function_of_groups_that_was_registered_in_spark(
+    small_data: SparkSession, session: Session
+) -> None:
+    @arrow_udf("double")  # type: ignore[call-overload, untyped-decorator]
+    def span_of(values: pa.Array) -> float:
+        return float(pc.max(values).as_py() - pc.min(values).as_py())
+
+    small_data.udf.register("span_of", span_of)
+    sql = "SELECT s.x > 2 AS large, span_of(s.x) FROM t GROUP BY s.x > 2"
+    assert _rows(session, sql) == [(False, 2.0), (True, 2.0)]
+    assert _rows(session, "SELECT span_of(id) FROM t HAVING span_of(s.x) > 5") == [(3.0,)]
+    with pytest.raises(NarrowsError) as refused:
+        session.query("SELECT id, span_of(s.x) FROM t")
+    assert refused.value.problems[0].code is Code.NOT_GROUPED
 
 
 def test_a_pipeline_outlives_variables_of_the_session(
