@@ -4,9 +4,10 @@
 
 A file `*.sql.out` is what Spark's own tests record: `-- !query`, the query, `-- !query schema`, its
 columns, `-- !query output`, rows or an error. A query that Spark answered must be planned; its
-columns should have the recorded names. `CREATE VIEW`, `CREATE TABLE (...)` and functions make what
-queries read; tables that Spark's tests have from elsewhere are declared in a file of our SQL. Rows
-are for `tools/spark_sql_files.py`, which needs Spark.
+columns should have the recorded names. `CREATE VIEW`, `CREATE TABLE`, functions, settings and
+variables make what queries read; tables that Spark's tests have from elsewhere are declared in a
+file of our SQL. Rows are for `tools/spark_sql_files.py`, which needs Spark.
+`tools/spark_sql_inputs.py` takes both out of Spark's tests jar.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 import narrows
 from narrows.errors import NarrowsError
+from narrows.schema import UNKNOWN, DataType
 
 _BLOCK = re.compile(r"(.*?)\n-- !query schema\n(.*?)\n-- !query output\n(.*)", re.DOTALL)
 _LEADING_COMMENT = re.compile(r"\s*(--[^\n]*(\n|$)|/\*.*?\*/)", re.DOTALL)
@@ -32,8 +34,15 @@ _VIEW = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TABLE = re.compile(
-    r"CREATE\s+TABLE\s+(?P<name>\w+)\s*(?P<columns>\(.*\))\s*USING\b", re.IGNORECASE | re.DOTALL
+    r"CREATE\s+TABLE\s+(IF\s+NOT\s+EXISTS\s+)?(?P<name>\w+)\s*(?P<columns>\(.*\))\s*(USING\s+\w+)?$",
+    re.IGNORECASE | re.DOTALL,
 )
+_TABLE_OF_QUERY = re.compile(
+    r"CREATE\s+TABLE\s+(?P<name>\w+)(\s+USING\s+\w+)?\s+AS\s+(?P<query>\(?\s*(SELECT|VALUES|WITH)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SETTING = re.compile(r"SET\s+(?P<key>spark[\w.]+)\s*=\s*(?P<value>\S+)", re.IGNORECASE)
+_VARIABLE = re.compile(r"DECLARE\s+(OR\s+REPLACE\s+)?(VARIABLE\s+)?(?P<name>\w+)", re.IGNORECASE)
 _FUNCTION = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?(TEMPORARY\s+)?FUNCTION\b", re.IGNORECASE)
 
 
@@ -60,7 +69,10 @@ def recorded(text: str) -> Iterator[Recorded]:
 
 
 def outcomes(text: str, tables: str) -> Iterator[Outcome]:
-    catalog = narrows.Catalog()
+    catalog, settings = narrows.Catalog(), dict[str, str]()
+    variables: dict[str, DataType] = {}
+    catalog.setting = settings.get
+    catalog.functions.variables = lambda name: variables.get(name.lower())
     catalog.execute(tables)
     for query, columns, failed in recorded(text):
         if failed:
@@ -68,6 +80,10 @@ def outcomes(text: str, tables: str) -> Iterator[Outcome]:
         if _QUERY.match(query):
             yield _planned(catalog, query, columns)
             continue
+        if (setting := _SETTING.match(query)) is not None:
+            settings[setting["key"]] = setting["value"]
+        if (variable := _VARIABLE.match(query)) is not None:
+            variables[variable["name"].lower()] = UNKNOWN
         try:
             _set_up(catalog, query)
         except NarrowsError as error:
@@ -92,16 +108,23 @@ def _planned(catalog: narrows.Catalog, query: str, columns: str) -> Outcome:
 
 def _set_up(catalog: narrows.Catalog, statement: str) -> None:
     view, table = _VIEW.match(statement), _TABLE.match(statement)
-    made = view or table
+    of_query = _TABLE_OF_QUERY.match(statement)
+    made = view or table or of_query
     if made is not None:
         for kind in ("VIEW", "TABLE"):  # what had this name is another now
             with suppress(NarrowsError):
                 catalog.execute(f"DROP {kind} IF EXISTS {made['name']}")
     if view is not None:
         catalog.execute(f"CREATE OR REPLACE VIEW {view['rest']}")
+    elif of_query is not None:
+        catalog.execute(f"CREATE OR REPLACE VIEW {of_query['name']} AS {of_query['query']}")
     elif table is not None:
+        # What else Spark knows of a column does not matter to those who plan.
+        columns = re.sub(
+            r"\b(COLLATE\s+\w+|NOT\s+NULL)\b", "", table["columns"], flags=re.IGNORECASE
+        )
         of_file = "WITH (connector = 'file', path = 'nowhere')"
-        catalog.execute(f"CREATE OR REPLACE TABLE {table['name']} {table['columns']} {of_file}")
+        catalog.execute(f"CREATE OR REPLACE TABLE {table['name']} {columns} {of_file}")
     elif _FUNCTION.match(statement):
         catalog.execute(statement)
 
