@@ -26,7 +26,11 @@ FULL, PRUNED, READER = (
     "Spark's JSON reader, full schema",
 )
 NOT_IN_READER = "Narrows, aggregated by Spark"
-RULE = "narrows.rule.partial_aggregation_into_reader"
+SORTED_BY_SPARK = "Narrows, sorted by Spark"
+RULES = {
+    NOT_IN_READER: "narrows.rule.partial_aggregation_into_reader",
+    SORTED_BY_SPARK: "narrows.rule.limit_into_reader",
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Case:
     spark: tuple[str, ...]
     keys: tuple[str, ...] = ()
     """What Spark groups by; then it selects aggregates."""
+    sorted_by: tuple[str, ...] = ()
+    """What Spark sorts by, the largest first; then it takes a hundred rows."""
     pruned: str | None = None
     against: tuple[str, ...] = (FULL, READER)
     share: float = 1.0
@@ -95,6 +101,15 @@ CASES = (
         ("count(*) AS n", "sum(c3) AS s", "float(avg(c2)) AS a"),
         keys=("b.c",),
         against=(FULL, READER, NOT_IN_READER),
+    ),
+    Case(
+        "the first 100 of 43-column documents",
+        "wide",
+        WIDE,
+        "SELECT c0, c1, c4, b->c AS c FROM s ORDER BY c3 DESC, c0 DESC LIMIT 100",
+        ("c0", "c1", "c4", "b.c AS c"),
+        sorted_by=("c3", "c0"),
+        against=(FULL, READER, SORTED_BY_SPARK),
     ),
     Case(
         "sums of groups of one 43-column document each",
@@ -174,18 +189,21 @@ def _other(session: narrows.Session, case: Case, name: str, data: Path) -> Calla
         return lines.select(F.from_json("value", schema).alias("row")).select("row.*")
 
     def by_spark() -> DataFrame:
+        if case.sorted_by:
+            sorted_rows = parsed().orderBy(*map(F.desc, case.sorted_by))
+            return sorted_rows.limit(100).selectExpr(*case.spark)
         if not case.keys:
             return parsed().selectExpr(*case.spark)
         return parsed().groupBy(*map(F.expr, case.keys)).agg(*map(F.expr, case.spark))
 
-    def not_in_reader() -> DataFrame:
-        session.execute(f"SET {RULE} = off")
+    def without_rule() -> DataFrame:
+        session.execute(f"SET {RULES[name]} = off")
         try:
             return session.query(case.sql)
         finally:
-            session.execute(f"SET {RULE} = on")
+            session.execute(f"SET {RULES[name]} = on")
 
-    return not_in_reader if name == NOT_IN_READER else by_spark
+    return without_rule if name in RULES else by_spark
 
 
 def _run(make: Callable[[], DataFrame]) -> Callable[[], None]:
