@@ -19,6 +19,7 @@ CREATE SINK taken_back WITH (connector = 'memory', mode = 'retract');
 
 UNORDERED = [
     ("SELECT k, a FROM s UNION ALL SELECT k, a FROM r", "UNION"),
+    ("SELECT k, explode(array(a)) AS a FROM s", "a generator"),
     ("SELECT k, count(*) AS a FROM s GROUP BY k", "an aggregation"),
     ("SELECT k, max(a) AS a FROM s GROUP BY k, tumblingwindow('ss', 5)", "an aggregation"),
     ("SELECT DISTINCT k, a FROM s", "DISTINCT"),
@@ -37,8 +38,9 @@ ORDERED = [
     "SELECT s.k, t.a FROM s JOIN t ON s.k = t.k",
     "SELECT s.k, s.a FROM s LEFT SEMI JOIN (SELECT DISTINCT k FROM t) u ON s.k = u.k",
     "SELECT k, a FROM s WHERE a > (SELECT max(a) FROM t)",
-    "SELECT k, explode(array(a)) AS a FROM s",
+    "SELECT k, a FROM s WHERE lag(a) OVER (PARTITION BY k) > 0",
 ]
+ONE_STREAM = "SELECT k, a FROM s UNION ALL SELECT a, k FROM s WHERE k > 0"
 BY_ORDER = {
     "lag": "SELECT k, lag(a) OVER (PARTITION BY k) AS b FROM ({}) x",
     "countwindow": "SELECT k, count(*) AS n FROM ({}) x GROUP BY k, countwindow(3)",
@@ -77,15 +79,35 @@ def test_an_order(below: str, name: str, catalog: narrows.Catalog) -> None:
     narrows.plan(BY_ORDER[name].format(below), catalog)
 
 
-@pytest.mark.parametrize(("below", "rows"), UNORDERED[1:-1])
+@pytest.mark.parametrize(("below", "rows"), UNORDERED[2:-1])
 def test_no_time(below: str, rows: str, catalog: narrows.Catalog) -> None:
     said = _problem(BY_TIME.format(below), catalog)
     assert said == f"`tumblingwindow` goes by the time of rows, and the rows of {rows} have none"
 
 
-@pytest.mark.parametrize("below", [*ORDERED, UNORDERED[0][0], UNORDERED[-1][0]])
+@pytest.mark.parametrize("below", [*ORDERED, ONE_STREAM, *(UNORDERED[at][0] for at in (1, -1))])
 def test_a_time(below: str, catalog: narrows.Catalog) -> None:
     catalog.execute(f"CREATE PIPELINE p INTO out AS {BY_TIME.format(below)}")
+
+
+def test_pairs_of_two_streams_have_an_order_where_all_of_them_are_there(
+    catalog: narrows.Catalog,
+) -> None:
+    pairs = "SELECT s.k, r.a FROM s JOIN r ON s.k = r.k AND s.ts = r.ts"
+    sql = BY_ORDER["lag"].format(pairs)
+    narrows.plan(sql, catalog)
+    with pytest.raises(NarrowsError, match="the rows of two joined streams have none"):
+        catalog.execute(f"CREATE PIPELINE p INTO out AS {sql}")
+    catalog.execute(f"CREATE PIPELINE p INTO out AS {BY_TIME.format(pairs)}")
+
+
+def test_a_window_cuts_one_stream(catalog: narrows.Catalog) -> None:
+    sql = BY_TIME.format(UNORDERED[0][0])
+    narrows.plan(sql, catalog)
+    with pytest.raises(NarrowsError, match="goes by the time of one stream, and UNION makes one"):
+        catalog.execute(f"CREATE PIPELINE p INTO out AS {sql}")
+    joined = "SELECT s.k, t.a FROM s JOIN t ON s.k = t.k UNION ALL SELECT k, a FROM s"
+    catalog.execute(f"CREATE PIPELINE p INTO out AS {BY_TIME.format(joined)}")
 
 
 def test_what_is_taken_back_goes_by_order(catalog: narrows.Catalog) -> None:

@@ -303,6 +303,8 @@ class Join(Node):
 class Generate(UnaryNode):
     """Many rows for one, by a generator such as explode; its columns are added to the row's."""
 
+    without_place = "a generator"
+
     generator: Call
     relation: Relation
     outer: bool = False

@@ -4,20 +4,35 @@
 
 The rows of a stream have places, which every row of a source is shipped with where somebody above
 goes by them; filters, projections and joins with tables keep them. Groups have no place, and
-neither have rows of two sources together: nobody can say which of them comes first.
+neither have rows of two sources together, or several that a generator makes of one: nobody can say
+which of them comes first.
 
-Times are another matter for UNION: a row of it happened when it happened, in whichever stream.
+Times are another matter for the latter two: a row of UNION happened when it happened, in whichever
+stream.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from narrows.errors import Code, NarrowsError, Problem, Span
+from narrows.errors import Code, NarrowsError, Problem, Span, listed
 from narrows.expressions.nodes import Call, walk_all
-from narrows.logical.nodes import Join, JoinKind, Node, RetractingAggregation, Window
+from narrows.logical.nodes import (
+    DecodedSource,
+    Generate,
+    Join,
+    JoinKind,
+    Node,
+    RetractingAggregation,
+    Window,
+)
 from narrows.logical.relational_nodes import Subquery, Union
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
+
+_WITH_TIMES = (Generate, Union)
+"""Nodes whose rows have no place, but the times of those below."""
 
 
 def goes_by_order(node: Node) -> bool:
@@ -27,40 +42,72 @@ def goes_by_order(node: Node) -> bool:
     )
 
 
-def check_row_order(plan: Node) -> None:
-    """Refuses what goes by an order, or a time, that the rows below it do not have."""
-    problems = [problem for node in topological(plan) for problem in _problems(node)]
+def check_row_order(plan: Node, *, runs: bool) -> None:
+    """Refuses what goes by an order, or a time, that the rows below it do not have. In a pipeline
+    that `runs`, neither have pairs of rows of two streams, which meet whenever the later one
+    comes."""
+    problems = [problem for node in topological(plan) for problem in _problems(node, runs)]
     if problems:
         raise NarrowsError(*dict.fromkeys(problems))
 
 
-def _problems(node: Node) -> Iterator[Problem]:
+def _problems(node: Node, runs: bool) -> Iterator[Problem]:
     for quality, is_needed in (("order", goes_by_order(node)), ("time", isinstance(node, Window))):
-        lost = _lost_below(node, timed=quality == "time") if is_needed else None
-        if lost is not None:
+        rows = _lost_below(node, _Way(quality == "time", runs)) if is_needed else None
+        if rows is not None:
             what, span = _what_of(node)
             yield Problem(
                 Code.NOT_SUPPORTED,
-                f"{what} goes by the {quality} of rows, and the rows of {lost.without_place} have"
-                " none",
+                f"{what} goes by the {quality} of rows, and the rows of {rows} have none",
                 span,
                 "let it see the rows of the stream itself, in a subquery below",
             )
             return
+    if runs and isinstance(node, Window):
+        yield from _of_several_streams(node)
 
 
-def _lost_below(node: Node, *, timed: bool) -> Node | None:
-    """Where, on their way to this node, rows have lost their place, or their time."""
-    found = [_lost_at(below, timed=timed) for below in _rows_below(node)]
-    if timed and isinstance(node, Join) and not all(found):
+def _of_several_streams(node: Window) -> Iterator[Problem]:
+    """Windows close behind the stream that is behind the others. So at the end of a bounded run
+    nobody knows how far the others have come, and which of their windows are open."""
+    for union in (below for below in topological(node) if isinstance(below, Union)):
+        sources = [n.source for n in topological(union) if isinstance(n, DecodedSource)]
+        streams = {source.name for source in sources if not source.bounded}
+        if len(streams) > 1:
+            what, span = _what_of(node)
+            yield Problem(
+                Code.NOT_SUPPORTED,
+                f"{what} goes by the time of one stream, and UNION makes one of"
+                f" {listed(sorted(f'`{name}`' for name in streams))}",
+                span,
+                "let two pipelines write them into one topic in memory, and cut the stream of it",
+            )
+            return
+
+
+class _Way(NamedTuple):
+    """What is looked for on the way that rows have come: where they lost their time, or else their
+    place."""
+
+    timed: bool
+    runs: bool
+
+
+def _lost_below(node: Node, way: _Way) -> str | None:
+    """What the rows of a node were rows of when they lost it."""
+    found = [_lost_at(below, way) for below in _rows_below(node)]
+    if way.timed and isinstance(node, Join) and not all(found):
         return None  # the time of one of two rows is enough
     return next(filter(None, found), None)
 
 
-def _lost_at(node: Node, *, timed: bool) -> Node | None:
-    if node.without_place is not None and not (timed and isinstance(node, Union)):
-        return node
-    return _lost_below(node, timed=timed)
+def _lost_at(node: Node, way: _Way) -> str | None:
+    if node.without_place is not None and not (way.timed and isinstance(node, _WITH_TIMES)):
+        return node.without_place
+    if way.runs and not way.timed and isinstance(node, Join):
+        sides = [node.left, node.right]
+        return "two joined streams" if all(map(is_stream, sides)) else _lost_below(node, way)
+    return _lost_below(node, way)
 
 
 def _rows_below(node: Node) -> Sequence[Node]:

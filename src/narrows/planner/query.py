@@ -63,7 +63,7 @@ def plan_query(
                 functions.variables = lambda name: None  # a pipeline outlives the session
             built = build(query, catalog.find_table, functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
-            check_row_order(bound)
+            check_row_order(bound, runs=pipeline is not None)
             disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
             disabled |= rules_that_would_differ(bound, catalog.setting)
             rules = physical_rules(ansi=catalog.is_ansi(), measured=catalog.measured)
