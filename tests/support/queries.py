@@ -419,7 +419,9 @@ def _grouped(writer: Writer, names: Names, source: str) -> str:
         x, dtype = value.text, value.dtype
         options = [Sql(f"count({x})", BIGINT), Sql(f"count(DISTINCT {x})", BIGINT)]
         options += [Sql(f"{name}({x})", Array(dtype)) for name in ("collect_list", "array_agg")]
-        options += [Sql(f"{name}({x})", dtype) for name in FIRSTS]
+        # Of what a generator makes, none is the last row.
+        ordered = "LATERAL VIEW" not in source
+        options += [Sql(f"{n}({x})", dtype) for n in FIRSTS if ordered or n != "last_row"]
         index = "i" if "other." not in source else "s.i"
         options += [Sql(f"{name}({x}, {index})", dtype) for name in ("max_by", "min_by")]
         call: Sql = writer.one(options)
