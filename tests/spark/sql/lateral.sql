@@ -25,3 +25,4 @@ SELECT x.k, v.key FROM VALUES (1, '{"a": 2}'), (2, '[]') AS x(k, s)
   LEFT JOIN LATERAL variant_explode(parse_json(x.s)) v ON true;
 SELECT x.k, v.col FROM VALUES (1, array(1)), (2, array()) AS x(k, s) LEFT JOIN LATERAL explode(x.s) v;
 SELECT x.k, v.value::INT FROM VALUES (1, '{"a": 2}'), (2, '[]') AS x(k, s), LATERAL variant_explode(parse_json(x.s)) v;
+SELECT x.k, v.m FROM VALUES (1), (2) AS x(k) LEFT JOIN LATERAL (SELECT y AS m FROM VALUES (1) AS w(y) WHERE y = x.k) v;

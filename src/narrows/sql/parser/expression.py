@@ -48,6 +48,7 @@ class NarrowsParser(PipeParser, ConstantParser):
     """Spark's parser, with calls left as they are."""
 
     STRICT_CAST = True  # CAST is CAST; only TRY_CAST is TRY_CAST
+    ADD_JOIN_ON_TRUE = False  # no ON is not `ON true` in a lateral join of Spark's
     ARRAY_CONSTRUCTORS: ClassVar[Any] = {}  # `array(1, 2)[0]` is an element, not `ARRAY[0]`
     FUNCTIONS: ClassVar[Any] = {}
     FUNCTION_PARSERS: ClassVar[Any] = {
