@@ -140,8 +140,8 @@ def test_what_is_left_by_tests_and_by_the_keys_of_others() -> None:
     ("payload", "believed"),
     [
         (100 * _MB, 5 * _MB),  # half of it is shipped, and a tenth of that
-        (384 * _MB, 19.2 * _MB),
-        (400 * _MB, 200 * _MB),  # too much to be broadcast by mistake
+        (192 * _MB, 9.6 * _MB),
+        (200 * _MB, 100 * _MB),  # too much to be broadcast by mistake
         (2000 * _MB, 256 * _MB),
     ],
 )

@@ -47,9 +47,8 @@ _TASK_BYTES = 1 << 20
 """Bytes for which it pays to have another task."""
 _LARGE = 256 << 20
 """Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
-_HARMLESS = 384 << 20
-"""Bytes of payload above which no guess makes a table small: Spark would have to broadcast most of
-it where the guess is wrong."""
+_HARMLESS = 96 << 20
+"""Bytes that Spark can broadcast, if it must: where what is guessed about tests is wrong."""
 
 _KEPT_READS = 64
 
@@ -132,5 +131,5 @@ def believed_size(spec: ReadSpec, payload: int) -> int:
     columns = spec.projection.columns[: spec.projection.shipped]
     width = sum(type_width(column.dtype) for column in columns)
     share = width / max(type_width(spec.projection.row), 1.0)
-    kept = spec.kept if payload <= _HARMLESS else 1.0
-    return min(_LARGE, int(payload * min(share, 1.0) * kept))
+    shipped = payload * min(share, 1.0)
+    return min(_LARGE, int(shipped * spec.kept if shipped <= _HARMLESS else shipped))
