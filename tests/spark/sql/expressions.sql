@@ -26,3 +26,7 @@ SELECT builtin.sum(a) FILTER (WHERE a > 1), system.builtin.count(DISTINCT b) FRO
 CREATE TEMPORARY FUNCTION twice(x INT) RETURNS INT RETURN x * 2;
 SELECT session.twice(a), system.session.twice(b), twice(1) FROM e;
 SELECT nowhere.abs(a) FROM e; -- both refuse
+
+-- A part of a column has its own name, also for what comes after it.
+SELECT t.x, x + 1, t.y AS z, z FROM e;
+SELECT m.k, k || 'x' FROM VALUES (map('k', 'v')) AS v(m);

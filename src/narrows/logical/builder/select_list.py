@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from narrows.errors import Code, NarrowsError, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Expr, FieldAccess, Literal, walk_all
+from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, Literal, walk_all
 from narrows.functions.spark_name import column_name, spark_name
 from narrows.logical.builder.clauses import Generated
 from narrows.logical.builder.generators import generated_relation
@@ -64,8 +64,13 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
         raise refused("several aliases for one value", node)
     name = node.alias if isinstance(node, exp.Alias) else _name_of_item(value, expr)
     selected.items.append(NamedExpr(name, expr))
-    if isinstance(node, exp.Alias):
-        binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`
+    if isinstance(node, exp.Alias) or _is_part(node, expr):
+        binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`; `s.x, x + 1`
+
+
+def _is_part(node: exp.Expr, expr: Expr) -> bool:
+    """Whether an item is a part of a column by name, and so has the part's."""
+    return isinstance(node, (exp.Column, exp.Dot)) and not isinstance(expr, Column)
 
 
 def _name_of_item(node: exp.Expr, expr: Expr) -> str:
