@@ -406,13 +406,6 @@ class Compiler:
             text = text.replace("(", "_outer(", 1)
         types = _generated_types(self.sql(frame), node)
         names = {ordinal: column_name(node.relation.id, ordinal) for ordinal in types}
-        if frame.order is not None:
-            raise fail(
-                Code.NOT_SUPPORTED,
-                f"the rows that `{node.generator.function.name}` makes have no place in the stream,"
-                " so no function or window above it can go by their order",
-                node.generator.span,
-            )
         aliases = ", ".join(map(quote, names.values()))
         generated = select(["*", f"{text} AS ({aliases})"], frame.text)
         assert node.generator.function.generator is not None
@@ -427,7 +420,8 @@ class Compiler:
             ColumnId(node.relation.id, ordinal): Typed(quote(names[ordinal]), dtype)
             for ordinal, dtype in types.items()
         }
-        return replace(frame.with_rows(generated), columns={**frame.columns, **made})
+        columns = {**frame.columns, **made}
+        return replace(frame.with_rows(generated), columns=columns, order=None)
 
 
 # --- columns --------------------------------------------------------------------------------------

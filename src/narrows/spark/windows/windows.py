@@ -14,7 +14,6 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812
 
 from narrows.catalog.objects import Source
-from narrows.errors import Code, fail
 from narrows.expressions.nodes import ColumnId, Expr
 from narrows.logical.nodes import DecodedSource, Join, JoinKind, Node, Window
 from narrows.logical.row_order import goes_by_order
@@ -147,15 +146,12 @@ def _clock(period: int | None, delay: str, time: RunTime) -> ClockSpec:
 
 
 def ordered_pairs(joined: Frame, left: Frame, right: Frame, node: Join) -> Frame:
-    """The place of a joined row: that of its left row, then that of its right row."""
+    """The place of a joined row: that of its left row, then that of its right row. Rows of two
+    streams have none, and nobody above goes by it: see `logical/row_order.py`."""
     if left.order is None or right.order is None:
         return joined
     if left.data.isStreaming and right.data.isStreaming:
-        raise fail(
-            Code.NOT_SUPPORTED,
-            "the rows of two joined streams are in no order,"
-            " so no function or window above the join can go by it",
-        )
+        return joined
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         return replace(joined, order=left.order)
     first, second = (right, left) if right.data.isStreaming else (left, right)
