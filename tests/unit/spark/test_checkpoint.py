@@ -6,11 +6,13 @@ from __future__ import annotations
 import json
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from narrows.errors import Code, NarrowsError
-from narrows.spark.streaming.checkpoint import check_checkpoint
+from narrows.spark.streaming import checkpoint as module
+from narrows.spark.streaming.checkpoint import check_checkpoint, marker_position
 
 FILES = ("offsets/7", "offsets/8", "sources/0/9.compact", "sources/0/10", "metadata")
 """Those that are read: the batch that was begun last and the one before it, and of the log of a
@@ -30,9 +32,13 @@ def checkpoint(tmp_path: Path) -> Path:
     files["commits/7"] = ["v1", json.dumps({"nextBatchWatermarkMs": 0})]
     files["metadata"] = [json.dumps({"id": str(uuid.uuid4())})]
     for name, lines in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("\n".join(lines), "utf-8")
+        _write(tmp_path / name, *lines)
     return tmp_path
+
+
+def _write(path: Path, *lines: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines), "utf-8")
 
 
 def test_what_spark_wrote_is_right(checkpoint: Path) -> None:
@@ -71,3 +77,25 @@ def test_a_batch_that_is_gone_is_told(checkpoint: Path) -> None:
     (checkpoint / "offsets" / "7").unlink()
     with pytest.raises(NarrowsError, match="offsets/7"):
         check_checkpoint(checkpoint)
+
+
+def test_spark_may_take_a_marker_while_one_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not there at the first look, and is told of by offsets at the second, is there."""
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    look = module._newest_line
+
+    def then_written(source: Path) -> Any:
+        found = look(source)
+        line = {
+            "path": f"file://{tmp_path}/s/markers/{0:020d}.marker",
+            "timestamp": 5,
+            "batchId": 0,
+        }
+        _write(tmp_path / "sources/0/0", "v1", json.dumps(line))
+        _write(tmp_path / "offsets/0", "v1", "{}", json.dumps({"logOffset": 0}))
+        return found
+
+    monkeypatch.setattr(module, "_newest_line", then_written)
+    assert marker_position(tmp_path, tmp_path / "s" / "markers").taken == 0

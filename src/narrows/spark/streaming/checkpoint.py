@@ -176,18 +176,21 @@ def _source_of(checkpoint: Path, folder: Path, parts: int = 4) -> Path | None:
     wanted = folder.absolute().parts[-parts:]
     for number in _numbers(checkpoint / "sources"):
         source = checkpoint / "sources" / str(number)
-        newest = _newest_line(source)
-        if newest is None:
-            _check_log(checkpoint, source)
-        elif _path(newest[1]).parent.parts[-parts:] == wanted:
+        newest = _newest_line(source) or _newest_known(checkpoint, source)
+        if newest is not None and _path(newest[1]).parent.parts[-parts:] == wanted:
             return source
     return None
 
 
-def _check_log(checkpoint: Path, source: Path) -> None:
-    """Says so if the log of a source of files, which ends with no marker, should have one."""
-    if _is_log(checkpoint, source):
+def _newest_known(checkpoint: Path, source: Path) -> tuple[int, dict[str, Any]] | None:
+    """What the log of a source of files ends with, if offsets tell of it. Spark, which may be at
+    work, writes it before them: so they are read first."""
+    if not _is_log(checkpoint, source):
+        return None
+    newest = _newest_line(source)
+    if newest is None:
         raise _is_damaged(_newest_file(source) or source, "it names no file that was taken")
+    return newest
 
 
 def _is_log(checkpoint: Path, source: Path) -> bool:
