@@ -38,7 +38,7 @@ class FakeQuery:
             return None
         count = max(self._all_taken(), default=-1) + 1
         self._add(count, found)
-        head = ["v1", '{"batchWatermarkMs":0}']
+        head = ["v1", '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}']
         self._write(f"offsets/{batch + 1}", [*head, json.dumps({"logOffset": count})])
         return batch + 1
 
