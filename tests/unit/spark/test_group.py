@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import threading
 import time
 from collections.abc import Callable
@@ -12,9 +14,13 @@ import pytest
 
 from narrows.connectors.target import WriteSpec
 from narrows.demand import ALL
+from narrows.projection.columns import DecodeProjection
 from narrows.shared.log import EMPTY, SharedEntry, SharedLog
+from narrows.spark.shared import group, lane
 from narrows.spark.shared.group import Group
 from narrows.spark.shared.group_member import Member
+from narrows.sql.parser.types import read_schema
+from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import Receipts, receipts_to_text
 
 PATIENCE = 120.0
@@ -171,6 +177,56 @@ def test_who_begins_again_waits_for_the_job_in_its_name(tmp_path: Path, *, alone
     assert under_way[0] is False
     for query in running:
         query.stop()
+
+
+class FakeTasks:
+    """A task that lasts, and that answers when the test says so."""
+
+    def __init__(self, *given: object) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def __len__(self) -> int:
+        return 1
+
+    def do(self, messages: list[bytes]) -> list[bytes]:
+        self.begun.set()
+        assert self.may_end.wait(PATIENCE)
+        names = [copies.value.name for copies in pickle.loads(messages[0])]
+        said = {"part": 0, "written": receipts_to_text(Receipts(5, [])), "seconds": 0.1}
+        done = json.dumps([{"member": name, **said} for name in names])
+        return [json.dumps({"done": done}).encode()]
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("was_quick", [False, True])
+def test_who_begins_again_as_another_kind_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, was_quick: bool
+) -> None:
+    """It waits for the job in its name, in a lane of the other kind, and then goes to its own."""
+    tasks = FakeTasks()
+    monkeypatch.setattr(group, "LastingTasks", lambda *given: tasks)
+    bench, job = Bench(tmp_path), FakeJob("p")
+    spec = ReadSpec("s", "file", "json", DecodeProjection(read_schema("a INT"), ALL), names=())
+    file = tmp_path / "p.json"
+    quick = Member("p", WriteSpec(()), spec, file, EMPTY, is_quick=True, is_planned_once=True)
+    computed = bench.member(job)
+    before, after = (quick, computed) if was_quick else (computed, quick)
+    first, second = (tasks, job) if was_quick else (job, tasks)
+    monkeypatch.setattr(lane, "copied", lambda *given, **how: job)
+    running = bench.group.start(before, None)
+    assert first.begun.wait(PATIENCE)
+    running.stop()
+    following = bench.group.start(after, None)
+    for each in (first, second, job):
+        each.may_end.set()
+    _until(lambda: after.position == 0)
+    assert after.published.rows == 3
+    _until(
+        lambda: [each.is_quick for each in bench.group._lanes if each.has(after)] == [not was_quick]
+    )
+    following.stop()
 
 
 def _fails(job: FakeJob) -> list[dict[str, Any]]:

@@ -180,7 +180,8 @@ class Group:
                     self._lane([member], alone=True).start()
 
     def judge(self, lane: Lane, seconds: dict[str, float]) -> None:
-        """Moves a member out that makes the others wait, and one back that does not."""
+        """Moves a member out that makes the others wait, and one back that does not; and one that
+        had to wait in a lane of the other kind to its own."""
         with self.lock:
             members = [lane.members[name] for name in seconds if name in lane.members]
             if lane.alone:
@@ -189,6 +190,8 @@ class Group:
                         self._bring_back(lane, member)
                 return
             self.part(lane, [m for m in members if _is_slow(m.name, seconds)])
+            for member in [m for m in members if lane.has(m) and m.is_quick != lane.is_quick]:
+                self._bring_back(lane, member)
 
     def _bring_back(self, lane: Lane, member: Member) -> None:
         try:

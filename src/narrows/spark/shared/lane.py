@@ -156,7 +156,9 @@ class Lane(threading.Thread):
     def _results(self, due: Sequence[Member], sizes: Sequence[int]) -> Sequence[Any]:
         """What the tasks say that have written: of a job, or one that lasts, where there is one and
         it has not too much to do."""
-        if self._tasks is None or max(sizes) > _PARTITION_BYTES:
+        # One that has begun again under its name, and waited here, may be of another kind by now.
+        quick = all(member.is_quick for member in due) and max(sizes) <= _PARTITION_BYTES
+        if self._tasks is None or not quick:
             return self._frame(due, sizes).collect()
         self._partitions = 1
         copies = [member.copies for member in due if member.copies is not None]
