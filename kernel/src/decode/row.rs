@@ -364,9 +364,14 @@ impl Row<'_> {
         let mut guess = 0;
         let mut number = 0;
         let mut member = document.first(at);
-        while let Some(at) = member {
+        while let Some(mut at) = member {
             if missing == 0 {
                 break;
+            }
+            if !document.has_escapes {
+                let unwanted = memory.unwanted(number, &document, at);
+                at = document.after_plain_members(at, unwanted);
+                number += unwanted;
             }
             let value = document.member(at);
             let found = if document.has_escapes {

@@ -23,6 +23,12 @@ pub enum Value<'a> {
     Array,
 }
 
+/// A member that is no object or array and not the last one has four: key, colon, value, comma.
+const TOKENS: usize = 4;
+/// The first bytes of these, and of which of them one can tell.
+const PLAIN: u32 = u32::from_le_bytes([b'"', b':', 0, b',']);
+const TOLD: u32 = u32::from_le_bytes([!0, !0, 0, !0]);
+
 /// The number of a token, at which the next thing is to be read.
 pub type Cursor = usize;
 
@@ -107,6 +113,24 @@ impl<'a> Document<'a> {
     pub fn next(&self, at: Cursor) -> Option<Cursor> {
         let end = self.end(at);
         if self.byte(end) == b',' { Some(end + 1) } else { None }
+    }
+
+    /// Where the keys of members begin, quotes aside, from the key at a token on, up to the first
+    /// member that is an object or array or the last one. (After a bracket there is no comma.)
+    #[inline(always)]
+    pub fn plain_members(&self, at: Cursor) -> impl Iterator<Item = usize> {
+        let firsts = self.firsts.get(at..).unwrap_or_default().as_chunks::<TOKENS>().0;
+        let places = self.tokens.get(at..).unwrap_or_default().as_chunks::<TOKENS>().0;
+        let members = firsts.iter().zip(places);
+        members
+            .take_while(|(firsts, _)| u32::from_le_bytes(**firsts) & TOLD == PLAIN)
+            .map(|(_, places)| places[0] as usize + 1)
+    }
+
+    /// The token after so many of these members.
+    #[inline(always)]
+    pub fn after_plain_members(&self, at: Cursor, count: usize) -> Cursor {
+        at + count * TOKENS
     }
 
     /// The value of a key.
