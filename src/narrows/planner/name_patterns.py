@@ -28,7 +28,7 @@ _CASE = "spark.sql.caseSensitive"
 
 def with_patterns(query: Query, setting: Setting) -> Query:
     """The query with stars where Spark would read patterns."""
-    if not any(_patterns(query.tree)) or setting(_PATTERNS) != "true":
+    if "`" not in query.sql or not any(_patterns(query.tree)) or setting(_PATTERNS) != "true":
         return query
     flags = re.NOFLAG if setting(_CASE) == "true" else re.IGNORECASE
     tree = query.tree.copy()

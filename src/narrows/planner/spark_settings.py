@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
@@ -33,15 +34,35 @@ Tree = TypeVar("Tree", bound=exp.Expr)
 
 
 class Written:
-    """A query as it is written: its text, and its syntax tree by kinds of node."""
+    """A query as it is written: its text, the words of it, and its syntax tree by kinds of node.
+
+    Words are found many times as fast as nodes are walked, which matters to a query that has
+    thousands of names: so one looks for the word first without which there is no such node.
+    """
 
     def __init__(self, query: Query) -> None:
         self.text, self.start = query.sql, query.span.start
-        self._nodes: dict[type[exp.Expr], list[exp.Expr]] = defaultdict(list)
-        for node in query.tree.walk():
-            self._nodes[type(node)].append(node)
+        self._tree = query.tree
 
-    def all(self, kind: type[Tree]) -> list[Tree]:
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self.text))
+
+    @cached_property
+    def _upper(self) -> frozenset[str]:
+        return frozenset(map(str.upper, self.words))
+
+    @cached_property
+    def _nodes(self) -> dict[type[exp.Expr], list[exp.Expr]]:
+        nodes: dict[type[exp.Expr], list[exp.Expr]] = defaultdict(list)
+        for node in self._tree.walk():
+            nodes[type(node)].append(node)
+        return nodes
+
+    def all(self, kind: type[Tree], word: str | None = None) -> list[Tree]:
+        """The nodes of a kind, which no query has that lacks the word."""
+        if word is not None and word not in self._upper:
+            return []
         return self._nodes[kind]  # type: ignore[return-value]
 
 
@@ -101,6 +122,9 @@ def _has_decimals(dtype: DataType) -> bool:
             return isinstance(dtype, Decimal)
 
 
+_WORD = re.compile(r"\w+")
+_EXPONENT = re.compile(r"[\d.][eE][-+]?\d")
+
 # --- pieces of text ------------------------------------------------------------------------------
 
 _QUOTED = re.compile(
@@ -135,7 +159,7 @@ def _with_a_backslash(query: Written) -> Iterator[Span]:
 def _hidden_tables(query: Written) -> Iterator[Span | None]:
     """Tables of WITH that have the name of another one in the same query."""
     seen: set[str] = set()
-    for table in query.all(exp.CTE):
+    for table in query.all(exp.CTE, "WITH"):
         name = table.alias.casefold()
         if name in seen:
             yield span_of(table)
@@ -143,19 +167,19 @@ def _hidden_tables(query: Written) -> Iterator[Span | None]:
 
 
 def _mixed_set_operations(query: Written) -> Iterator[Span | None]:
-    others: list[exp.Expr] = [*query.all(exp.Union), *query.all(exp.Except)]
-    if others:
-        yield from map(span_of, query.all(exp.Intersect))
+    intersections = query.all(exp.Intersect, "INTERSECT")
+    if intersections and (query.all(exp.Union) or query.all(exp.Except)):
+        yield from map(span_of, intersections)
 
 
 def _having_alone(query: Written) -> Iterator[Span | None]:
-    for select in query.all(exp.Select):
-        if select.args.get("having") and not select.args.get("group"):
-            yield span_of(select.args["having"])
+    for having in query.all(exp.Having, "HAVING"):
+        if having.parent is not None and not having.parent.args.get("group"):
+            yield span_of(having)
 
 
-def _numbers_in(clause: type[exp.Expr], query: Written) -> Iterator[Span | None]:
-    for found in query.all(clause):
+def _numbers_in(clause: type[exp.Expr], word: str, query: Written) -> Iterator[Span | None]:
+    for found in query.all(clause, word):
         if isinstance(found.parent, exp.Window):
             continue  # there, a number is one
         for number in found.find_all(exp.Literal):
@@ -167,19 +191,18 @@ _AROUND_KEYS = (exp.Ordered, exp.Tuple, exp.Paren, exp.Rollup, exp.Cube, exp.Gro
 
 
 def _numbers_in_group_by(query: Written) -> Iterator[Span | None]:
-    return _numbers_in(exp.Group, query)
+    return _numbers_in(exp.Group, "GROUP", query)
 
 
 def _numbers_in_order_by(query: Written) -> Iterator[Span | None]:
-    return _numbers_in(exp.Order, query)
+    return _numbers_in(exp.Order, "ORDER", query)
 
 
 def _commas_beside_joins(query: Written) -> Iterator[Span | None]:
-    for select in query.all(exp.Select):
-        joins = select.args.get("joins") or ()
-        plain = [join for join in joins if not any(join.args.get(key) for key in _AFTER_JOIN)]
-        if len(joins) > 1 and plain:
-            yield span_of(plain[0])
+    for join in query.all(exp.Join, "JOIN"):
+        others = join.parent.args.get("joins") if join.parent is not None else None
+        if len(others or ()) > 1 and not any(join.args.get(key) for key in _AFTER_JOIN):
+            yield span_of(join)
 
 
 _AFTER_JOIN = ("side", "method", "on", "using")
@@ -187,6 +210,8 @@ _AFTER_JOIN = ("side", "method", "on", "using")
 
 
 def _exponents(query: Written) -> Iterator[Span | None]:
+    if not _EXPONENT.search(query.text):
+        return
     for number in query.all(exp.Literal):
         if not number.is_string and re.fullmatch(r"[\d.]+[eE][-+]?\d+", number.name):
             yield span_of(number)
@@ -194,11 +219,12 @@ def _exponents(query: Written) -> Iterator[Span | None]:
 
 def _names_by_case(query: Written) -> Iterator[Span | None]:
     """Names that differ by case only; and joins by names that are not written."""
-    spelled: dict[str, str] = {}
-    for name in query.all(exp.Identifier):
-        if spelled.setdefault(name.name.casefold(), name.name) != name.name:
-            yield span_of(name)
-    for join in query.all(exp.Join):
+    if len({word.casefold() for word in query.words}) < len(query.words):
+        spelled: dict[str, str] = {}
+        for name in query.all(exp.Identifier):
+            if spelled.setdefault(name.name.casefold(), name.name) != name.name:
+                yield span_of(name)
+    for join in query.all(exp.Join, "JOIN"):
         if join.args.get("method") or join.args.get("using"):
             yield span_of(join)
 

@@ -48,6 +48,10 @@ def bind_select_list(tree: exp.Select, binder: Binder) -> SelectList:
 
 
 def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
+    if type(node) is exp.Column and type(node.this) is exp.Identifier:
+        # Most of a long list: no star, no generator, no alias, and nothing need be looked for.
+        _add_item(node, node.this.this, binder.bind(node), binder, selected)
+        return
     star = star_of(node)
     if star is not None:
         selected.items.extend(NamedExpr(*part) for part in spell_out(node, star, binder))
@@ -63,6 +67,10 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
     if isinstance(node, exp.Aliases):
         raise refused("several aliases for one value", node)
     name = node.alias if isinstance(node, exp.Alias) else _name_of_item(value, expr)
+    _add_item(node, name, expr, binder, selected)
+
+
+def _add_item(node: exp.Expr, name: str, expr: Expr, binder: Binder, selected: SelectList) -> None:
     selected.items.append(NamedExpr(name, expr))
     if isinstance(node, exp.Alias) or _is_part(node, expr):
         binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`; `s.x, x + 1`

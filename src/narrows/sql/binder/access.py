@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def bind_access(binder: Binder, node: exp.Expr) -> Expr:
     """A chain of `.name` and `[index]`, from its base outwards."""
     steps: list[exp.Expr] = []
-    while True:
+    while type(node) is not exp.Column:
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             steps.append(node.expression)
             node = node.this

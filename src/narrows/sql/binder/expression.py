@@ -126,6 +126,8 @@ class Binder:
         unread = forms.unread_arguments(node)
         if unread:
             raise refused(f"{kind.__name__.upper()} with {', '.join(unread).upper()}", node)
+        if kind is exp.Column and type(node.this) is exp.Identifier:
+            return bind_access(self, node)
         if kind in forms.BINARY_OPERATORS:
             return binary(self, node, forms.BINARY_OPERATORS[kind])
         if kind in forms.CONNECTORS:
