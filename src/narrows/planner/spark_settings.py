@@ -167,8 +167,9 @@ def _hidden_tables(query: Written) -> Iterator[Span | None]:
 
 
 def _mixed_set_operations(query: Written) -> Iterator[Span | None]:
-    intersections = query.all(exp.Intersect, "INTERSECT")
-    if intersections and (query.all(exp.Union) or query.all(exp.Except)):
+    intersections: list[exp.Expr] = [*query.all(exp.Intersect, "INTERSECT")]
+    others: list[exp.Expr] = [*query.all(exp.Union, "UNION"), *query.all(exp.Except, "EXCEPT")]
+    if others or query.all(exp.Except, "MINUS"):
         yield from map(span_of, intersections)
 
 
