@@ -17,6 +17,9 @@ PIPELINES = {
     " AND c.at BETWEEN v.at AND v.at + INTERVAL '10' MINUTE",
     "of_both": "SELECT id, page FROM views UNION ALL SELECT id, page FROM clicks"
     " WHERE page IN (SELECT page FROM pages WHERE title <> 'one')",
+    # rows of windows are kept, and the subquery is asked when a window closes
+    "in_windows": "SELECT v.page, count(DISTINCT CASE WHEN EXISTS (SELECT 1 FROM pages p WHERE"
+    " p.page = v.page) THEN v.id END) AS n FROM views v GROUP BY v.page, tumblingwindow('mi', 20)",
 }
 
 
@@ -91,6 +94,55 @@ def test_rows_that_are_too_old_for_a_match_go(small_data: SparkSession, tmp_path
             kept = small_data.read.format("statestore").option("joinSide", side)
             folder = tmp_path / "state" / "checkpoints" / "both"
             assert kept.load(str(folder)).count() <= 60
+
+
+WINDOWS = {
+    # The watermark follows `slow`, and windows of `fast` are far ahead of it.
+    "ahead": "SELECT f.k, count(*) AS n, window_start() AS w FROM fast f JOIN slow s ON f.k = s.k"
+    " GROUP BY f.k, tumblingwindow('mi', 1)",
+    # Rows without a match come when the watermark has passed the bound; then their windows close.
+    "waiting": "SELECT f.k, count(s.k) AS n, window_start() AS w FROM fast f LEFT JOIN slow s"
+    " ON f.k = s.k AND s.ts BETWEEN f.ts AND f.ts + INTERVAL '10' MINUTE"
+    " GROUP BY f.k, sessionwindow('ss', 45)",
+    # Windows of one stream beside the other.
+    "beside": "SELECT x.k, x.n, x.w FROM (SELECT k, count(*) AS n, window_start() AS w FROM fast"
+    " GROUP BY k, hoppingwindow('mi', 2, 1)) x JOIN slow s ON x.k = s.k",
+}
+
+
+def test_windows_above_two_streams_close_at_the_end(
+    small_data: SparkSession, tmp_path: Path
+) -> None:
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    for name, rows, seconds in (("fast", 40, 60), ("slow", 15, 20)):
+        times = [(began + timedelta(seconds=i * seconds)).isoformat() for i in range(rows)]
+        _write(tmp_path / name, [{"k": i % 5, "ts": time} for i, time in enumerate(times)])
+    with narrows.connect(small_data, state=tmp_path / "state") as session:
+        for name in ("fast", "slow"):
+            session.execute(
+                f"CREATE STREAM {name} (k BIGINT, ts TIMESTAMP) WITH (connector = 'file',"
+                f" path = '{tmp_path / name}', eventtime = 'ts', watermark = '30 seconds')"
+            )
+        for name, query in WINDOWS.items():
+            session.execute(f"CREATE SINK out_{name} WITH (connector = 'memory')")
+            session.execute(f"CREATE PIPELINE {name} INTO out_{name} AS {query}")
+        # What is open stays open, and is known to be by the run that closes it.
+        session.start(*WINDOWS, once=True, close_windows=False).await_done(timeout=300)
+        session.start(*WINDOWS, once=True).await_done(timeout=300)
+        for name, query in WINDOWS.items():
+            expected = [(row.k, row.n, row.w) for row in session.query(query).collect()]
+            written = [
+                (row["k"], row["n"], datetime.fromisoformat(str(row["w"])))
+                for row in session.rows(f"out_{name}")
+            ]
+            assert expected
+            assert sorted((k, n, _utc(w)) for k, n, w in written) == sorted(
+                (k, n, _utc(w)) for k, n, w in expected
+            )
+
+
+def _utc(time: datetime) -> datetime:
+    return time.astimezone(UTC)
 
 
 def _sorted(rows: list[dict[str, object]]) -> list[str]:

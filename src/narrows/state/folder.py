@@ -8,6 +8,7 @@ pipelines/<pipeline>.life         which life of the pipeline this is: another on
 checkpoints/<pipeline>/           Spark's
 entries/<pipeline>/<source>/      what was taken of a stream, entry by entry; markers or a position
 clocks/<pipeline>/                when the input of a bounded run had ended
+newest/<pipeline>/<source>/       the newest event time of streams that are joined below windows
 failures/<pipeline>.log           why it failed, with everything that Spark had to say
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
@@ -159,6 +160,13 @@ class StateFolder:
     def clock(self, pipeline: str) -> Path:
         return self._place("clocks", pipeline)
 
+    def all_newest(self, pipeline: str) -> Path:
+        return self._place("newest", pipeline)
+
+    def newest(self, pipeline: str, source: str, number: int = 0) -> Path:
+        """How far a stream has come, at each of the places where it is read."""
+        return _numbered(self._place("newest", pipeline, source), number)
+
     def record(self, pipeline: str) -> Path:
         return self._place("pipelines", pipeline, suffix=".json")
 
@@ -283,6 +291,7 @@ class StateFolder:
             self.checkpoint(pipeline),
             self.entry_logs(pipeline),
             self.clock(pipeline),
+            self.all_newest(pipeline),
             self.all_statistics(pipeline),
         ):
             shutil.rmtree(folder, ignore_errors=True)

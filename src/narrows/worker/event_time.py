@@ -51,6 +51,17 @@ def with_event_time(decoded: Decoded, eventtime: EventTime) -> Decoded:
     )
 
 
+def newest_of(times: pa.Array, unit: str | None) -> int:
+    """The newest event time, in milliseconds; 0 if there is none."""
+    newest = pc.max(times)
+    if not newest.is_valid:
+        return 0
+    if unit is None:
+        return int(newest.cast(pa.timestamp("us", newest.type.tz)).value) // 1_000
+    value = int(newest.as_py())
+    return {"s": value * 1_000, "ms": value, "us": value // 1_000}[unit]
+
+
 def _kept(fragments: Sequence[pa.Array] | None, rows: pa.Array) -> Sequence[pa.Array] | None:
     return None if fragments is None else [fragment.take(rows) for fragment in fragments]
 

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from narrows.stateful.windows.window import StreamWindow
-from narrows.worker.event_time import EventTime
+from narrows.worker.event_time import EventTime, newest_of
 from narrows.worker.watermark import checkpoint_watermark
 
 
@@ -49,7 +48,7 @@ class InputEnd:
         for batch in batches:
             schema = batch.schema
             if is_last and event_time is not None:
-                newest = max(newest, _newest(batch.column(event_time.place), event_time.unit))
+                newest = max(newest, newest_of(batch.column(event_time.place), event_time.unit))
             yield _with(batch, self.column, pa.nulls(batch.num_rows, pa.int64()))
         if is_last:
             nulls = pa.RecordBatch.from_arrays([pa.nulls(1, f.type) for f in schema], schema=schema)
@@ -62,17 +61,6 @@ class InputEnd:
         if self.window.goes_by_time:
             return self.window.closing_time(max(newest, watermark + self.delay)) + self.delay
         return self.window.closing_time(watermark) + self.delay
-
-
-def _newest(times: pa.Array, unit: str | None) -> int:
-    """The newest event time, in milliseconds."""
-    newest = pc.max(times)
-    if not newest.is_valid:
-        return 0
-    if unit is None:
-        return int(newest.cast(pa.timestamp("us", newest.type.tz)).value) // 1_000
-    value = int(newest.as_py())
-    return {"s": value * 1_000, "ms": value, "us": value // 1_000}[unit]
 
 
 def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:

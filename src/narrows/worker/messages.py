@@ -16,6 +16,7 @@ from narrows.formats.decoder import ArrayDecoder, Decoded
 from narrows.worker.count_files import CountsPart
 from narrows.worker.counts import ReadCounts
 from narrows.worker.dead_letters import DeadLetters
+from narrows.worker.newest_time import NewestTime
 from narrows.worker.read import Shipping, kept_decoder, ship, with_time
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.row_order import RangePlace, RowOrder
@@ -43,6 +44,7 @@ def decode_messages(
     """The rows of payloads that come with the time of their batch."""
     counts, first = ReadCounts(), 0
     shipping = Shipping(spec)
+    newest = NewestTime(spec.newest, task, spec.event_time)
     order: RowOrder | None = None
     letters: DeadLetters | None = None
     place: dict[str, int] = {}
@@ -59,6 +61,7 @@ def decode_messages(
                 part = CountsPart(spec.statistics, 0 if spec.bounded else at, str(task))
             payloads = batch.column(0).cast(pa.binary()).drop_null()
             decoded = with_time(spec, _decoded(spec, payloads))
+            newest.see(decoded.batch)
             letters.add(_Messages(payloads, place, first), decoded.bad)
             first += len(payloads)
             counts.add(payloads.nbytes, decoded)
@@ -76,6 +79,7 @@ def decode_messages(
         else:
             letters.publish()
         part.add(counts)
+        newest.save()
     if total is not None:
         total.merge(counts)
 

@@ -36,6 +36,7 @@ from narrows.worker.event_time import with_event_time
 from narrows.worker.first_rows import FirstRows, TopRows
 from narrows.worker.key_sets import KeyGatherer, KeySet
 from narrows.worker.metadata import MetadataReader, demanded_metadata
+from narrows.worker.newest_time import NewestTime
 from narrows.worker.partial_aggregator import PartialAggregator
 from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
 from narrows.worker.row_order import Order, RangePlace, RowOrder, RunsOrder
@@ -69,12 +70,14 @@ def read_share(
     `keys` are what the columns of `spec.keys` are tested by."""
     reader = reader or open_reader(spec)
     part = CountsPart(spec.statistics, batch, str(task))
+    newest = NewestTime(spec.newest, task, spec.event_time)
     shipping, last = Shipping(spec), []
     for read, number in zip(share.ranges, share.places, strict=True):
         if shipping.is_done():
             break
         counts, waiting, place = ReadCounts(), _Waiting(shipping.wanted), RangePlace(batch, number)
-        with closing(_read(spec, reader, read, place, keys, waiting, counts, total)) as rows:
+        reading = _read(spec, reader, read, place, keys, waiting, counts, total, newest)
+        with closing(reading) as rows:
             for shipped in shipping.of(rows, counts):
                 if shipping.is_done():
                     last.append(shipped)
@@ -87,6 +90,7 @@ def read_share(
     yield from shipping.rest(counts)
     part.add(counts)
     part.save()
+    newest.save()
     if total is not None:
         total.merge(counts)
     yield from last  # who has them may not wait for us any more
@@ -101,6 +105,7 @@ def _read(
     waiting: _Waiting,
     counts: ReadCounts,
     total: ReadCounts | None,
+    newest: NewestTime,
 ) -> Generator[pa.RecordBatch]:
     order: Order = (
         RunsOrder(read.batch, read.runs) if isinstance(read, Segmented) else RowOrder(place)
@@ -109,6 +114,7 @@ def _read(
         try:
             for part in reader.parts(read):
                 decoded = with_time(spec, part.decoded)
+                newest.see(decoded.batch)
                 dead_letters.add(part.payloads, decoded.bad)
                 counts.add(part.size, decoded)
                 waiting.add(ship(spec, decoded, order, keys))

@@ -86,6 +86,9 @@ class ReadSpec:
     event_time: EventTime | None = None
     end: InputEnd | None = None
     """How readers say the end of the input of a bounded run; None where nobody waits for it."""
+    newest: str | None = None
+    """The folder where tasks leave the newest event time that they have read; None where nobody
+    asks for it."""
     order: str | None = None
     """The name of a hidden column that holds each row's place in the source; None for no such."""
 

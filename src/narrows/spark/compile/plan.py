@@ -177,10 +177,19 @@ class Compiler:
         }
         self.subqueries = {n.relation.id: n for n in topological(plan) if isinstance(n, Subquery)}
         self._estimates = Estimates(plan)
-        self._done: dict[int, Frame] = {
-            id(node): replace(frame, rows=SparkRows(views, frame.data))
-            for node, frame in given.items()
-        }
+        self._done: dict[int, Frame] = {}
+        for node, frame in given.items():
+            self._done[id(node)] = self._given(
+                node, replace(frame, rows=SparkRows(views, frame.data))
+            )
+
+    def _given(self, node: Node, frame: Frame) -> Frame:
+        """Rows that are there already. Answers of subqueries are texts, which name views of when
+        those rows were compiled; so they are written anew."""
+        for below in topological(node):
+            if isinstance(below, Subquery) and below.relation.column(0).id in frame.columns:
+                frame = with_subquery(self, below, frame)
+        return frame
 
     def frame(self, node: Node) -> Frame:
         """The frame of a node; one that several parents share is made once."""
@@ -309,7 +318,8 @@ class Compiler:
             spec.fragments,
             order=spec.order,
         )
-        return with_time(frame, node, window, self._time, end, joined=node in self._joined)
+        joined, closes = node in self._joined, bool(self._windows)
+        return with_time(frame, node, window, self._time, end, joined=joined, closes=closes)
 
     def _partial(self, node: PhysicalPartialAggregation) -> Frame:
         rows = SparkRows(self.views, self.open_source(node.reader, partial_spec(node)))

@@ -21,6 +21,7 @@ that a query joins twice only once, and the next query need not tell it everythi
 from __future__ import annotations
 
 import pickle
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -59,6 +60,7 @@ class TableReads:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._views: OrderedDict[object, tuple[Views, str]] = OrderedDict()
+        self._lock = threading.Lock()  # each micro-batch that makes a table is a thread
 
     def query(self, spec: ReadSpec) -> SqlText:
         """Selects what the specification ships, by its names."""
@@ -81,20 +83,22 @@ class TableReads:
         source = open_source(spec.connector, spec.declared)
         available = source.available()
         key = (pickle.dumps(spec), source.version(available))
-        if key not in self._views:
-            views = Views(self._spark)
-            frame = _read(self._spark, spec, source, source.whole(available))
-            self._views[key] = views, views.add(frame)
-            if len(self._views) > _KEPT_READS:
-                _, (oldest, _) = self._views.popitem(last=False)
-                oldest.close()
-        self._views.move_to_end(key)
-        return self._views[key][1]
+        with self._lock:
+            if key not in self._views:
+                views = Views(self._spark)
+                frame = _read(self._spark, spec, source, source.whole(available))
+                self._views[key] = views, views.add(frame)
+                if len(self._views) > _KEPT_READS:
+                    _, (oldest, _) = self._views.popitem(last=False)
+                    oldest.close()
+            self._views.move_to_end(key)
+            return self._views[key][1]
 
     def forget(self) -> None:
-        for views, _ in self._views.values():
-            views.close()
-        self._views.clear()
+        with self._lock:
+            for views, _ in self._views.values():
+                views.close()
+            self._views.clear()
 
 
 def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:

@@ -31,8 +31,9 @@ from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.streaming.running import Phase, Running
 from narrows.spark.windows.clock import say_end
-from narrows.spark.windows.closing import ClosedMark, closing_run, run_time
+from narrows.spark.windows.closing import ClosedMark, closing_run, run_time, streams_of
 from narrows.spark.windows.event_time import RunTime
+from narrows.spark.windows.join_lag import join_lag
 from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.copy import copy_stream
 from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
@@ -160,7 +161,9 @@ class PipelineQuery:
             if closed if nothing_came else self._knows_its_end:
                 mark.keep()
                 return None
-            last = closing_run(root, self.checkpoint, clock)
+            lag = join_lag(root, self.context.spark) if self._joins_below_windows else 0
+            newest = self.context.state.all_newest(self.name)
+            last = closing_run(root, self.checkpoint, clock, newest, lag)
             assert last.closes is not None
             mark.set(last.closes)
             say_end(clock, last.closes)
@@ -181,9 +184,13 @@ class PipelineQuery:
         )
 
     def _place(self, node: DecodedSource, spec: ReadSpec) -> ReadSpec:
+        number = self._numbers[node.relation.id]
+        if self._joins_below_windows:
+            newest = self.context.state.newest(self.name, node.source.name, number)
+            spec = replace(spec, newest=str(newest.absolute()))
         if node.source.shared and self.place_shared is not None:
             return self.place_shared(node, spec)
-        return self.context.placed_for(node, spec, self.name, self._numbers[node.relation.id])
+        return self.context.placed_for(node, spec, self.name, number)
 
     @cached_property
     def _raised(self) -> list[BaseException]:
@@ -221,9 +228,14 @@ class PipelineQuery:
     @property
     def _knows_its_end(self) -> bool:
         """Do its readers say the end of a bounded run, and so close its windows?"""
-        nodes = [n for n in topological(self.plan.physical) if isinstance(n, DecodedSource)]
-        streams = [node.source for node in nodes if not node.source.bounded]
+        streams = streams_of(self.plan.physical)
         return len(streams) == 1 and streams[0].is_fed
+
+    @cached_property
+    def _joins_below_windows(self) -> bool:
+        """Does it cut windows, and read several streams?"""
+        root = rows_of(self.plan.physical)
+        return len(streams_of(root)) > 1 and bool(windows_of(root))
 
     def _start(self, stream: Streamed, feeds: Sequence[Feed], pace: Pace) -> FedQuery:
         finish = stream.finish

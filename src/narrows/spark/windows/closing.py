@@ -11,9 +11,11 @@ belong to a window that has been closed is late, and counted as such.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
+from narrows.catalog.objects import Source
 from narrows.errors import NarrowsError
 from narrows.files.small import read_small, write_small
 from narrows.logical.nodes import DecodedSource, Node
@@ -21,6 +23,8 @@ from narrows.logical.walk import topological
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.windows.windows import windows_of
+from narrows.stateful.windows.window import StreamWindow
+from narrows.worker.newest_time import newest_time
 from narrows.worker.watermark import checkpoint_watermark
 
 _MAGIC = "narrows-closed-1"
@@ -35,20 +39,33 @@ def run_time(checkpoint: Path, clock: Path) -> RunTime:
     )
 
 
-def closing_run(plan: Node, checkpoint: Path, clock: Path) -> RunTime:
-    """The run in which all open windows close."""
+def streams_of(plan: Node) -> list[Source]:
+    """The streams that a plan reads, each as often as it does."""
+    sources = [node.source for node in topological(plan) if isinstance(node, DecodedSource)]
+    return [source for source in sources if not source.bounded]
+
+
+def closing_run(plan: Node, checkpoint: Path, clock: Path, newest: Path, lag: int) -> RunTime:
+    """The run in which all open windows close.
+
+    `newest` is where tasks have left how far they have come, `lag` how far windows may be behind
+    the watermark of what is read.
+    """
     now = run_time(checkpoint, clock)
-    ends = []
-    for node, window in windows_of(plan).items():
-        newest = now.watermark
-        if window.goes_by_time:
-            # The watermark is at most so far behind the newest row.
-            sources = (
-                below.source for below in topological(node) if isinstance(below, DecodedSource)
-            )
-            newest += max((watermark_delay(source, window) for source in sources), default=0)
-        ends.append(window.closing_time(newest))
-    return replace(now, closes=max(ends))
+    ends = [_end(node, window, now, newest) for node, window in windows_of(plan).items()]
+    return replace(now, closes=max(ends) + lag)
+
+
+def _end(node: Node, window: StreamWindow, now: RunTime, newest: Path) -> int:
+    if not window.goes_by_time:
+        return window.closing_time(now.watermark)
+    streams = streams_of(node)
+    # The watermark is at most so far behind the newest row of the stream that is behind all others.
+    behind = max((watermark_delay(source, window) for source in streams), default=0)
+    times = [now.watermark + behind, newest_time(newest)]
+    if len(streams) > 1 and any(source.eventtime is None for source in streams):
+        times.append(int(time.time() * 1_000))
+    return window.closing_time(max(times))
 
 
 def _promised(path: Path) -> int | None:

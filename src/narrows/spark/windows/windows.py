@@ -87,10 +87,12 @@ def with_time(
     end: InputEnd | None,
     *,
     joined: bool,
+    closes: bool,
 ) -> Frame:
     """The rows of a source with their time, and in a stream with the watermark that follows it;
-    `joined` if it is joined with another stream."""
-    frame = _with_time(frame, node, window, time, None if end is None else end.column)
+    `joined` if it is joined with another stream, `closes` if windows elsewhere in the plan wait for
+    this watermark as well."""
+    frame = _with_time(frame, node, window, time, None if end is None else end.column, closes)
     if joined and frame.data.isStreaming and node.source.eventtime is not None:
         return _followed(frame, node.source, node.relation.id)
     return frame
@@ -108,7 +110,12 @@ def _followed(frame: Frame, source: Source, relation: int) -> Frame:
 
 
 def _with_time(
-    frame: Frame, node: DecodedSource, window: StreamWindow | None, time: RunTime, said: str | None
+    frame: Frame,
+    node: DecodedSource,
+    window: StreamWindow | None,
+    time: RunTime,
+    said: str | None,
+    closes: bool,
 ) -> Frame:
     source, relation = node.source, node.relation.id
     if window is None and (source.eventtime is None or "watermark" not in source.options):
@@ -120,7 +127,10 @@ def _with_time(
             return frame
         # For joins: nothing above waits for this watermark, so functions may see late rows.
         data = stamped(frame.data, source, frame.sources[relation], stamp, time)
-        return frame.with_rows(watermarked(data, stamp, source.watermark))
+        delay = source.watermark
+        if closes:
+            return frame.with_rows(with_clock(data, stamp, delay, _clock(None, delay, time), None))
+        return frame.with_rows(watermarked(data, stamp, delay))
     data = stamped(frame.data, source, frame.sources[relation], stamp, time)
     if not streaming:
         return replace(frame.with_rows(data), stamp=stamp)
