@@ -20,7 +20,7 @@ CATALOG.execute(declarations("data"))
 @settings(max_examples=60)
 @given(st.integers(0, 2**64 - 1))
 def test_every_rule_keeps_names_types_and_demands(seed: int) -> None:
-    for sql in make_pipelines(Random(seed), CATALOG, 3).pipelines:
+    for sql, *_ in make_pipelines(Random(seed), CATALOG, 3).pipelines:
         pruned = plan_query(parse_query(sql), CATALOG, check=check)
         unpruned = plan_query(parse_query(sql), CATALOG, check=check, pruning=False)
         assert [c.name for c in pruned.physical.outputs] == [

@@ -1,5 +1,5 @@
 """Random pipelines over two streams and a table, from one seed: windows and functions that remember
-rows above subqueries, unions, joins and generators.
+rows above subqueries, unions, joins, other windows and generators (`pipeline_writer.py`).
 
 Not every shape that comes out can be planned - two streams joined without a key, say -, and then
 the planner has to say so: `make_pipelines` leaves those out, and counts them.
@@ -7,30 +7,35 @@ the planner has to say so: `make_pipelines` leaves those out, and counts them.
 
 from __future__ import annotations
 
-from itertools import count
 from random import Random
 from typing import Any, NamedTuple
 
 import narrows
+from support.pipeline_writer import PLACE, STREAMS, TABLE, TIME, PipelineWriter
 
 SCHEMA = (
     "k BIGINT, a BIGINT, s STRUCT<x: BIGINT, y: STRING, z: STRUCT<p: BIGINT, q: STRING>>,"
-    " items ARRAY<STRUCT<u: BIGINT, w: STRING>>, ts TIMESTAMP"
+    " items ARRAY<STRUCT<u: BIGINT, w: STRING>>, id BIGINT, ts TIMESTAMP"
 )
-STREAMS, TABLE = ("s1", "s2"), "t"
-_NUMBERS = ("k", "a", "s.x", "s.z.p", "items[0].u", "size(items)")
-_TEXTS = ("s.y", "s.z.q", "items[1].w")
+
+
+class Pipeline(NamedTuple):
+    sql: str
+    plain: str | None
+    """The same in Spark's own words over `plain_views`, where there are such."""
+    joins_streams: bool
 
 
 class Made(NamedTuple):
-    pipelines: list[str]
+    pipelines: list[Pipeline]
     refused: int
 
 
-def declarations(folder: str, *, on_change: bool = True) -> str:
-    """The streams, one of which may give changes only, the table and a sink."""
-    changes = ", on_change = 's.x', on_change_by = 'k'" if on_change else ""
-    timed = "eventtime = 'ts', watermark = '1 hour'"
+def declarations(folder: str, *, watermark: str = "1 hour", shared: bool = False) -> str:
+    """The streams, one of which gives changes only, the table and a sink."""
+    changes = ", on_change = 's.x', on_change_by = 'k'"
+    timed = f"eventtime = 'ts', watermark = '{watermark}', max_files_per_trigger = 1"
+    timed += ", shared = true" * shared
     return f"""
         CREATE STREAM s1 ({SCHEMA})
           WITH (connector = 'file', path = '{folder}/s1', {timed});
@@ -39,6 +44,18 @@ def declarations(folder: str, *, on_change: bool = True) -> str:
         CREATE TABLE t ({SCHEMA}) WITH (connector = 'file', path = '{folder}/t');
         CREATE SINK out WITH (connector = 'memory');
         """
+
+
+def plain_views() -> dict[str, str]:
+    """The same as views in Spark's words, each over a view of the rows as they are written."""
+    hidden = f"ts AS {TIME}, id AS {PLACE}"
+    before = "OVER (PARTITION BY k ORDER BY id)"
+    changes = f"(SELECT *, lag(s.x) {before} AS b, row_number() {before} AS n FROM s2_rows)"
+    return {
+        "s1": f"SELECT *, {hidden} FROM s1_rows",
+        "s2": f"SELECT * EXCEPT (b, n), {hidden} FROM {changes} WHERE n = 1 OR NOT s.x <=> b",
+        "t": f"SELECT *, {hidden} FROM t_rows",
+    }
 
 
 def make_rows(random: Random) -> dict[str, list[dict[str, Any]]]:
@@ -50,7 +67,7 @@ def make_rows(random: Random) -> dict[str, list[dict[str, Any]]]:
     def text() -> str | None:
         return random.choice([None, "p", "p", "q"])
 
-    def row(second: int) -> dict[str, Any]:
+    def row(place: int, second: int) -> dict[str, Any]:
         nested = random.choice([None, {"p": number(), "q": text()}])
         items = [
             random.choice([None, {"u": number(), "w": text()}]) for _ in range(random.randint(0, 3))
@@ -60,24 +77,27 @@ def make_rows(random: Random) -> dict[str, list[dict[str, Any]]]:
             "a": number(),
             "s": random.choice([None, {"x": number(), "y": text(), "z": nested}]),
             "items": random.choice([None, items]),
-            "ts": f"2024-05-01T00:00:{second:02d}Z",
+            "id": place,
+            "ts": f"2024-05-01T00:{second // 60:02d}:{second % 60:02d}Z",
         }
 
     rows = {}
     for name in (*STREAMS, TABLE):
-        seconds = [number * 3 + random.randint(0, 4) for number in range(random.randint(4, 12))]
-        rows[name] = [row(second) for second in seconds]
+        ahead = random.choice([0, 0, 7, 200]) if name in STREAMS else 0
+        seconds = [ahead + n * 3 + random.randint(0, 4) for n in range(random.randint(4, 12))]
+        rows[name] = [row(place, second) for place, second in enumerate(seconds)]
     return rows
 
 
 def make_pipelines(random: Random, catalog: narrows.Catalog, wanted: int) -> Made:
     """So many queries that can be pipelines, and how many that were made beside them cannot."""
-    made: list[str] = []
+    made: list[Pipeline] = []
     refused = 0
     while len(made) < wanted:
-        sql = _Writer(random).pipeline()
-        if _can_be_planned(sql, catalog):
-            made.append(sql)
+        writer = PipelineWriter(random)
+        ours, sparks = writer.pipeline()
+        if _can_be_planned(ours, catalog):
+            made.append(Pipeline(ours, sparks if writer.is_plain else None, writer.joins_streams))
         else:
             refused += 1
             assert refused < 20 * wanted, "hardly anything can be planned"
@@ -92,139 +112,3 @@ def _can_be_planned(sql: str, catalog: narrows.Catalog) -> bool:
             raise
         return False
     return True
-
-
-class _Rows(NamedTuple):
-    """What an item of FROM offers, by type."""
-
-    text: str
-    numbers: list[str]
-    texts: list[str]
-
-
-class _Writer:
-    def __init__(self, random: Random) -> None:
-        self._random = random
-        self._count = count()
-
-    def _chance(self, of: float) -> bool:
-        return self._random.random() < of
-
-    def _name(self, prefix: str) -> str:
-        return f"{prefix}{next(self._count)}"
-
-    def pipeline(self) -> str:
-        rows = self._from(2)
-        where = f" WHERE {self._condition(rows)}" if self._chance(0.5) else ""
-        if self._chance(0.7):
-            return self._windowed(rows, where)
-        items = ", ".join(f"{self._value(rows)} AS {self._name('v')}" for _ in range(2))
-        text = f", {self._random.choice(rows.texts)} AS {self._name('v')}" if rows.texts else ""
-        order = f" ORDER BY {self._random.choice(rows.numbers)} PER BATCH"
-        return f"SELECT {items}{text} FROM {rows.text}{where}{order if self._chance(0.2) else ''}"
-
-    # --- windows ----------------------------------------------------------------------------------
-
-    def _windowed(self, rows: _Rows, where: str) -> str:
-        key, one = self._random.choice(rows.numbers), self._random.choice(rows.numbers)
-        window = self._random.choice(
-            [
-                "tumblingwindow('ss', 10)",
-                "hoppingwindow('ss', 10, 5)",
-                "sessionwindow('ss', 4)",
-                "slidingwindow('ss', 5)",
-                "countwindow(3)",
-                f"statewindow({one} > 0, {one} > 1) OVER (PARTITION BY {key})",
-            ]
-        )
-        value = self._value(rows)
-        calls = [
-            "count(*)",
-            *(f"{name}({value})" for name in ("count", "sum", "min", "max", "last_row")),
-            f"count(DISTINCT {value})",
-            f"sum({value}) FILTER (WHERE {self._condition(rows)})",
-        ]
-        chosen = self._random.sample(calls, 2)
-        items = [f"{key} AS {self._name('v')}", *(f"{c} AS {self._name('v')}" for c in chosen)]
-        if self._chance(0.5):
-            items.append(f"window_start() AS {self._name('v')}")
-        having = " HAVING count(*) > 1" if self._chance(0.3) else ""
-        return f"SELECT {', '.join(items)} FROM {rows.text}{where} GROUP BY {key}, {window}{having}"
-
-    # --- values -----------------------------------------------------------------------------------
-
-    def _value(self, rows: _Rows) -> str:
-        one, other = (self._random.choice(rows.numbers) for _ in range(2))
-        key = self._random.choice(rows.numbers)
-        return self._random.choice(
-            [
-                one,
-                one,
-                f"{one} + {other}",
-                f"CASE WHEN {one} > 1 THEN {other} END",
-                f"lag({one}) OVER (PARTITION BY {key})",
-                f"acc_sum({one}) OVER (PARTITION BY {key})",
-                f"latest({one}) OVER (PARTITION BY {key})",
-            ]
-        )
-
-    def _condition(self, rows: _Rows) -> str:
-        one, other = (self._random.choice(rows.numbers) for _ in range(2))
-        return self._random.choice(
-            [
-                f"{one} > 0",
-                f"{one} <= {other}",
-                f"{one} IS NULL",
-                f"coalesce({one}, 1) IN (1, 2)",
-                *(f"upper({text}) = 'P'" for text in rows.texts[:1]),
-            ]
-        )
-
-    # --- FROM -------------------------------------------------------------------------------------
-
-    def _from(self, depth: int) -> _Rows:
-        rows = self._item(depth)
-        if "LATERAL VIEW" not in rows.text and self._chance(0.25):  # those come behind joins
-            other = self._source(TABLE)
-            left, right = self._random.choice(rows.numbers), self._random.choice(other.numbers)
-            kind = self._random.choice(["JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
-            both = rows if "SEMI" in kind or "ANTI" in kind else _joined(rows, other)
-            return both._replace(text=f"{rows.text} {kind} {other.text} ON {left} = {right}")
-        return rows
-
-    def _item(self, depth: int) -> _Rows:
-        if not depth or self._chance(0.3):
-            return self._source(self._random.choice(STREAMS))
-        if self._chance(0.2):
-            return self._exploded()
-        alias, number, text = self._name("r"), self._name("n"), self._name("x")
-        sides = [self._side(depth - 1, number, text) for _ in range(1 + self._chance(0.3))]
-        inside = " UNION ALL ".join(sides)
-        return _Rows(f"({inside}) {alias}", [f"{alias}.{number}"], [f"{alias}.{text}"])
-
-    def _side(self, depth: int, number: str, text: str) -> str:
-        rows = self._from(depth)
-        where = f" WHERE {self._condition(rows)}" if self._chance(0.5) else ""
-        words = self._random.choice(rows.texts) if rows.texts else "'p'"
-        value = self._random.choice([self._random.choice(rows.numbers), self._value(rows)])
-        return f"SELECT {value} AS {number}, {words} AS {text} FROM {rows.text}{where}"
-
-    def _exploded(self) -> _Rows:
-        rows, item = self._source(self._random.choice(STREAMS)), self._name("e")
-        alias = rows.text.split()[-1]
-        text = f"{rows.text} LATERAL VIEW explode({alias}.items) {self._name('g')} AS {item}"
-        return _Rows(text, [*rows.numbers, f"{item}.u"], [*rows.texts, f"{item}.w"])
-
-    def _source(self, name: str) -> _Rows:
-        alias = self._name("r")
-        numbers = [_of(alias, path) for path in _NUMBERS]
-        return _Rows(f"{name} {alias}", numbers, [_of(alias, path) for path in _TEXTS])
-
-
-def _of(alias: str, path: str) -> str:
-    inside = path.removeprefix("size(").removesuffix(")")
-    return f"size({alias}.{inside})" if inside != path else f"{alias}.{path}"
-
-
-def _joined(left: _Rows, right: _Rows) -> _Rows:
-    return _Rows("", [*left.numbers, *right.numbers], [*left.texts, *right.texts])
