@@ -269,6 +269,8 @@ class Recursion(Node):
     relation: Relation
     most_steps: int | None = None
     """After so many it fails; if not given, Spark's setting counts."""
+    any_number: bool = False
+    """Whether a LIMIT ALL says that it may make more rows than another setting allows."""
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -282,8 +284,10 @@ class Recursion(Node):
         return self.relation.columns
 
     def info(self) -> Info:
-        most = {"max_level": str(self.most_steps)} if self.most_steps is not None else {}
-        return {"columns": Listing(self.relation.schema.names, ", "), **most}
+        info: dict[str, str | Listing] = {"columns": Listing(self.relation.schema.names, ", ")}
+        if self.most_steps is not None:
+            info["max_level"] = str(self.most_steps)
+        return {**info, "limit": "all"} if self.any_number else info
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Column, ColumnId, Expr, Variable
-from narrows.schema import Array, DataType, Map, Struct, Unknown
+from narrows.schema import VOID, Array, DataType, Map, Struct, Unknown
 
 
 class Name(NamedTuple):
@@ -38,6 +38,14 @@ class Relation:
     """The whole name of a table that has one of several parts: `spark_catalog.shop.orders`."""
     hidden: int = 0
     """How many columns, the last ones, are known by name only: `*` does not list them."""
+    repeated: Mapping[int, int] = field(default_factory=dict, compare=False)
+    """Columns that have the values of an earlier one, by ordinals: `SELECT a, a`. They are not two
+    that a name could mean."""
+
+    def find(self, name: str) -> list[int]:
+        """The ordinals of the columns that a name may mean."""
+        found = self.schema.find(name)
+        return [place for place in found if self.repeated.get(place) not in found]
 
     @cached_property
     def names(self) -> frozenset[tuple[str, ...]]:
@@ -101,8 +109,8 @@ def _may_have(dtype: DataType, fields: Sequence[Name], indexed: bool) -> bool:
             case Array() | Map() | Unknown():
                 return True
             case _:
-                return False
-    return not indexed or isinstance(dtype, (Struct, Array, Map, Unknown))
+                return dtype == VOID  # any part of NULL is NULL
+    return not indexed or dtype == VOID or isinstance(dtype, (Struct, Array, Map, Unknown))
 
 
 @dataclass
@@ -204,7 +212,7 @@ class Scope:
         for length in range(len(names) - 1, 0, -1):
             column = names[length]
             relations = self.find_relations(*(name.text for name in names[:length]))
-            qualified = [(r, place) for r in relations for place in r.schema.find(column.text)]
+            qualified = [(r, place) for r in relations for place in r.find(column.text)]
             if len(qualified) == 1:
                 relation, place = qualified[0]
                 span = Span.around((first.span, column.span))
@@ -224,7 +232,7 @@ class Scope:
         found = [
             (relation, ordinal)
             for relation in self.relations
-            for ordinal in relation.schema.find(name.text)
+            for ordinal in relation.find(name.text)
             if relation.is_hidden(ordinal) == hidden
             and not (taken and ColumnId(relation.id, ordinal) in taken)
         ]

@@ -66,3 +66,13 @@ WITH RECURSIVE o AS (
 ) SELECT * FROM o;
 SELECT * FROM (SELECT 1 AS v, named_struct('x', 1, 'y', 'a') AS s)
   PIVOT (sum(v) FOR s IN ((1, 'a'), (2, 'b')));
+
+-- One column twice, all columns at once, and what is computed of constants.
+SELECT q.a, q.b FROM (SELECT b, a, a FROM e) q WHERE a > 1;
+WITH u AS (SELECT a, a FROM e UNION SELECT a, a FROM e) SELECT a FROM u;
+SELECT a FROM (SELECT a, b AS a FROM e); -- both refuse
+SELECT id, id FROM range(3) UNION ALL SELECT id, id FROM range(2);
+SELECT (*) FROM (SELECT a, b FROM e);
+SELECT 6 IN (*), a FROM (SELECT a, b FROM e) WHERE 5 IN (a, *);
+SELECT a, b FROM e ORDER BY b LIMIT 1 + 1 OFFSET 3 - 2;
+SELECT named_struct('a', 1) AS c FROM VALUES (NULL) t(c) GROUP BY c HAVING c.a = 1;

@@ -23,3 +23,8 @@ FROM l |> DROP z; -- both refuse
 -- `|` before an operator; between values it combines bits.
 FROM l | WHERE a > 0 | EXTEND a | b AS c | AGGREGATE max(c) GROUP BY a | ORDER BY a | LIMIT 1;
 TABLE l | SELECT a | 4 AS a | UNION ALL VALUES (7) | SELECT a, a | a;
+
+-- A number in GROUP BY is a column of what comes out of the pipe; with an alias it is a constant.
+FROM l |> AGGREGATE sum(b) GROUP BY 1;
+FROM l |> AGGREGATE count(*) AS n GROUP BY 2 AS y, 1;
+FROM l |> AGGREGATE count(*) GROUP BY 3; -- both refuse

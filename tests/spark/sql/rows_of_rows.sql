@@ -38,3 +38,17 @@ SELECT id, explode(items) AS i, explode(array(i.n, q1)) AS n FROM orders;
 SELECT explode(array(1, 2)), posexplode(array('x')) AS (p, v), q1 FROM orders;
 SELECT * FROM (SELECT sku, price FROM prices) PIVOT (sum(price) / count(*) AS mean, max(price) - 1 FOR sku IN ('a', 'b' AS other));
 SELECT * FROM prices PIVOT (coalesce(sum(price), 0) FOR sku IN ('a', 'x'));
+
+-- OVER beside a generator: of groups before it, of rows after it.
+SELECT explode(array(1, 2, 3)), count(*) OVER (), count(*);
+SELECT explode(array(1, 2)), count(*) OVER () FROM prices;
+SELECT sku, explode(array(1, 2)) AS e, count(*) OVER () AS n FROM prices GROUP BY sku HAVING sku > 'a';
+
+-- Names that hide that of a recursion, and one that may make as many rows as it does.
+WITH RECURSIVE r(n) AS (WITH RECURSIVE r(n) AS (VALUES 0 UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r;
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL (WITH r AS (SELECT 7 AS n) SELECT n FROM r)) SELECT * FROM r;
+WITH RECURSIVE r(n) AS (VALUES 0 UNION ALL SELECT n + 1 FROM (WITH s AS (SELECT * FROM r) SELECT * FROM s) WHERE n < 3) SELECT * FROM r;
+SET spark.sql.cteRecursionRowLimit = 50;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) SELECT * FROM n LIMIT ALL;
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) (SELECT i FROM n LIMIT ALL) UNION ALL (SELECT i FROM n LIMIT ALL);
+RESET spark.sql.cteRecursionRowLimit;

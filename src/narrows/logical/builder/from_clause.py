@@ -37,7 +37,7 @@ from narrows.logical.nodes import (
     relation_of,
 )
 from narrows.logical.relational_nodes import OneRow, SparkTable
-from narrows.logical.results import rename_columns, result_relation
+from narrows.logical.results import rename_columns, repeated_columns, result_relation
 from narrows.sql.binder.context import name_of, refused, span_of
 from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.stars import spell_out
@@ -184,7 +184,7 @@ class FromPlanner:
         """Brings the result of a query into scope, under its alias."""
         alias = node.args.get("alias")
         shown = alias.name if alias is not None and alias.name else name.text if name else None
-        relation = replace(result_relation(plan), name=shown)
+        relation = replace(result_relation(plan), name=shown, repeated=repeated_columns(plan))
         columns = [name_of(column) for column in alias.columns] if alias is not None else []
         if columns:
             relation = rename_columns(relation, columns)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import add, mul, sub
 
 from sqlglot import exp
 
 from narrows.errors import Code, Span, fail
-from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Expr, Literal, SortKey
+from narrows.expressions.function import Function, Kind
+from narrows.expressions.nodes import Call, Expr, Literal, SortKey
 from narrows.logical.nodes import Limit, NamedExpr, Node, Project, Sort
+from narrows.logical.relational_nodes import Recursion
+from narrows.logical.walk import transform_up
+from narrows.schema import INTEGRAL
 from narrows.sql.binder.calls import sort_key
 from narrows.sql.binder.context import span_of
 from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Name
+
+_EXACT = {"+": add, "-": sub, "*": mul}
 
 
 def select_item(node: exp.Expr, items: Sequence[NamedExpr], clause: str) -> Expr | None:
@@ -80,9 +86,16 @@ def plan_limit(plan: Node, tree: exp.Expr, binder: Binder) -> Node:
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     count = _row_count(limit, "LIMIT", binder) if limit is not None else None
     skipped = _row_count(offset, "OFFSET", binder) if offset is not None else None
+    if limit is not None and count is None:
+        plan = transform_up(plan, _any_number) or plan
     if count is None and not skipped:
-        return plan  # LIMIT ALL
+        return plan
     return Limit(child=plan, count=count, offset=skipped or 0)
+
+
+def _any_number(node: Node) -> Node | None:
+    """LIMIT ALL is no limit, but lets a recursion make as many rows as it does."""
+    return replace(node, any_number=True) if isinstance(node, Recursion) else None
 
 
 def _row_count(node: exp.Expr, clause: str, binder: Binder) -> int | None:
@@ -92,6 +105,19 @@ def _row_count(node: exp.Expr, clause: str, binder: Binder) -> int | None:
         return None
     bound = binder.bind_in(clause, value) if value is not None else None
     binder.problems.raise_if_any()
-    if isinstance(bound, Literal) and isinstance(bound.value, int) and bound.value >= 0:
-        return bound.value
+    number = _whole_number(bound)
+    if number is not None and 0 <= number < 2**31:
+        return number
     raise fail(Code.WRONG_TYPE, f"{clause} takes a whole number", span_of(node))
+
+
+def _whole_number(expr: Expr | None) -> int | None:
+    """What is computed of whole numbers alone: `2 + 1`."""
+    match expr:
+        case Literal(value=int() as number, dtype=dtype) if dtype in INTEGRAL:
+            return number
+        case Call(function=Function(name=name), args=(left, right)) if name in _EXACT:
+            one, other = _whole_number(left), _whole_number(right)
+            return None if one is None or other is None else _EXACT[name](one, other)
+        case _:
+            return None

@@ -27,7 +27,28 @@ if TYPE_CHECKING:
 def is_recursive(table: exp.Expr, name: Name) -> bool:
     """Whether a common table expression reads itself."""
     folded = name.text.casefold()
-    return any(found.name.casefold() == folded for found in table.this.find_all(exp.Table))
+    return any(
+        found.name.casefold() == folded and not _is_hidden(found, table, folded)
+        for found in table.this.find_all(exp.Table)
+    )
+
+
+def _is_hidden(found: exp.Expr, table: exp.Expr, folded: str) -> bool:
+    """Whether a name means a table of a WITH that is nearer than the one that `table` is in."""
+    node = found
+    while node is not table:
+        around = node.parent
+        assert around is not None
+        clause, seen = around.args.get("with_"), []
+        if isinstance(around, exp.With):  # one of its tables sees those before it, or itself
+            before = around.expressions.index(node)
+            seen = around.expressions[: before + bool(around.args.get("recursive"))]
+        elif clause is not None and clause is not node:
+            seen = clause.expressions
+        if any(each.alias.casefold() == folded for each in seen):
+            return True
+        node = around
+    return False
 
 
 def plan_recursion(

@@ -17,9 +17,19 @@ from sqlglot import exp
 
 from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Cast, Expr, SortKey, columns_of, rewrite, walk
+from narrows.expressions.nodes import (
+    Call,
+    Cast,
+    Expr,
+    SortKey,
+    columns_of,
+    columns_of_all,
+    rewrite,
+    walk,
+    walk_all,
+)
 from narrows.logical.builder.aliases import aliases_in_where
-from narrows.logical.builder.analytic import plan_analytic
+from narrows.logical.builder.analytic import is_analytic, plan_analytic
 from narrows.logical.builder.clauses import Clauses
 from narrows.logical.builder.from_clause import FromPlanner
 from narrows.logical.builder.group_by import GroupBy
@@ -30,6 +40,7 @@ from narrows.logical.builder.stateful import plan_stateful, stateful_calls, take
 from narrows.logical.builder.subqueries import WaitingSubqueries
 from narrows.logical.builder.unpartitioned import unpartitioned
 from narrows.logical.nodes import (
+    Aggregation,
     Distinct,
     Filter,
     Generate,
@@ -110,12 +121,12 @@ class SelectBuilder:
         plan = self._subqueries.place(plan, clauses.inside_groups())
         plan = plan_grouping(plan, clauses, self._ids)
         self._queries.notices.extend(unpartitioned(plan))
+        if isinstance(plan, Aggregation):
+            plan = self._over_groups(plan, clauses)
         for made in clauses.generated:  # below HAVING, which may look at what generators make
             plan = self._subqueries.place(plan, [made.call])
             plan = Generate(child=plan, generator=made.call, relation=made.relation)
-        if clauses.having is not None:
-            plan = self._subqueries.place(plan, [clauses.having])
-            plan = Filter(child=plan, predicate=clauses.having)
+        plan = self._having(plan, clauses)
         plan = self._subqueries.place(plan, clauses.after_grouping())
         plan = plan_analytic(plan, clauses, self._ids)
         if clauses.qualify is not None:
@@ -158,6 +169,31 @@ class SelectBuilder:
             clauses.order = bind_order(_order_of(tree), items, self._binder, _ON_RESULT)
         self._problems.raise_if_any()
         return clauses
+
+    def _over_groups(self, plan: Node, clauses: Clauses) -> Node:
+        """Beside a generator, OVER is about the groups that HAVING leaves, as in Spark, and not
+        about what is made of them; of rows that are not grouped it is the other way round."""
+        made = {each.relation.id for each in clauses.generated}
+        calls = [part for part in walk_all(clauses.after_grouping()) if is_analytic(part)]
+        if not made or not calls:
+            return plan
+        before = [*calls, clauses.having] if clauses.having is not None else calls
+        if made & {column.id.relation for column in columns_of_all(before)}:
+            raise fail(
+                Code.NOT_SUPPORTED,
+                "beside groups, OVER and HAVING cannot look at what a generator makes of them",
+                calls[0].span,
+                "use a subquery: `SELECT ..., sum(x) OVER (...) FROM (SELECT explode(a) AS x ...)`",
+            )
+        plan = self._having(plan, clauses)
+        return plan_analytic(self._subqueries.place(plan, calls), clauses, self._ids)
+
+    def _having(self, plan: Node, clauses: Clauses) -> Node:
+        if clauses.having is None:
+            return plan
+        plan = self._subqueries.place(plan, [clauses.having])
+        plan, clauses.having = Filter(child=plan, predicate=clauses.having), None
+        return plan
 
     # --- the top of the plan ----------------------------------------------------------------------
 

@@ -52,8 +52,9 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
         # Most of a long list: no star, no generator, no alias, and nothing need be looked for.
         _add_item(node, node.this.this, binder.bind(node), binder, selected)
         return
-    star = star_of(node)
+    star = star_of(node.unnest())
     if star is not None:
+        node = node.unnest()
         selected.items.extend(NamedExpr(*part) for part in spell_out(node, star, binder))
         whole = starred_sources(node, star, binder.scope)
         selected.notices.extend(_star_notice(*read) for read in whole)

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from narrows.errors import Code, fail
 from narrows.expressions.nodes import Column, ColumnId, Expr, FieldAccess, Literal, rewrite
@@ -100,6 +101,9 @@ _JOINS = {
 _OF_ALL_ROWS = " HAVING count(*) >= 0"
 """Makes one row of all, where nobody looks at an aggregate."""
 
+_APART = {"__is_duplicate": None}
+"""What Spark itself tells columns of one name apart with, on their way through a union."""
+
 _WITH_OUTER = ("explode", "posexplode", "inline")
 """Generators that may give no row, and their kin that then give one of NULLs: `explode_outer`."""
 
@@ -149,6 +153,14 @@ def _named(plan: Node, frame: Frame) -> DataFrame:
     return data if written is names else data.toDF(*names, *frame.fragments)
 
 
+def _repeats_names(plan: Node) -> bool:
+    """Whether columns that a union has made come to one name: `SELECT c, c FROM t UNION ALL SELECT
+    c, c FROM t`. Spark finds that the names are those which `t` has, drops what we call the columns
+    by, and fails, for a side of its union has one column twice then."""
+    names = [column.name for column in plan.outputs]
+    return len(set(names)) < len(names) and any(isinstance(n, Union) for n in topological(plan))
+
+
 def _is_delayed(plan: Node, column: Column) -> bool:
     return isinstance(plan, PhysicalProject) and column.id.ordinal in plan.delayed
 
@@ -176,6 +188,7 @@ class Compiler:
             n.relation.id: n for n in topological(plan) if isinstance(n, PhysicalReader)
         }
         self.subqueries = {n.relation.id: n for n in topological(plan) if isinstance(n, Subquery)}
+        self._repeated = _repeats_names(plan)
         self._estimates = Estimates(plan)
         self._done: dict[int, Frame] = {}
         for node, frame in given.items():
@@ -286,13 +299,11 @@ class Compiler:
                     SparkRows(self.views, relational.recursive_rows(node)), node.relation
                 )
             case SparkTable():
-                return relational.of_relation(
-                    SparkRows(self.views, relational.spark_table(node)), node.relation
-                )
+                rows = self._told_apart(relational.spark_table(node))
+                return relational.of_relation(rows, node.relation)
             case TableFunction():
-                return relational.of_relation(
-                    SparkRows(self.views, relational.table_function(node)), node.relation
-                )
+                rows = self._told_apart(relational.table_function(node))
+                return relational.of_relation(rows, node.relation)
             case Values():
                 return relational.of_relation(
                     SparkRows(self.views, relational.values(node)), node.relation
@@ -320,6 +331,14 @@ class Compiler:
         )
         joined, closes = node in self._joined, bool(self._windows)
         return with_time(frame, node, window, self._time, end, joined=joined, closes=closes)
+
+    def _told_apart(self, rows: SqlText) -> SparkRows:
+        """Rows of which Spark knows the columns by names of their own, which the user may see."""
+        if not self._repeated:
+            return SparkRows(self.views, rows)
+        data = self.views.query(rows)
+        columns = [col(name).alias(name, metadata=_APART) for name in data.columns]
+        return SparkRows(self.views, data.select(columns))
 
     def _partial(self, node: PhysicalPartialAggregation) -> Frame:
         rows = SparkRows(self.views, self.open_source(node.reader, partial_spec(node)))

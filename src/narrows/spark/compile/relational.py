@@ -96,7 +96,7 @@ def recursion(node: Recursion, first: Frame, step: Frame) -> Frame:
         f"WITH RECURSIVE {_recursive_name(number)}({', '.join(names)}){most} AS"
         f" ({_positional(first, node.first, node.relation)}"
         f" UNION ALL {_positional(step, node.step, node.relation)})"
-        f" SELECT * FROM {_recursive_name(number)}"
+        f" SELECT * FROM {_recursive_name(number)}{' LIMIT ALL' if node.any_number else ''}"
     )
     return of_relation(first.rows.then(SqlText(query)), node.relation)
 

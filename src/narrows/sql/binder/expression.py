@@ -55,6 +55,7 @@ from narrows.sql.binder.operators import (
     negation,
     operation,
 )
+from narrows.sql.binder.stars import column_at
 from narrows.sql.scope import Name, Scope
 
 BROKEN = Literal(text="NULL", dtype=UNKNOWN)
@@ -140,6 +141,8 @@ class Binder:
                 return bind_call(self, node)
             case exp.Column() | exp.Dot() | exp.Identifier() | exp.Bracket():
                 return bind_access(self, node)
+            case exp.PositionalColumn():
+                return column_at(node, self)
             case exp.Paren():
                 return self.bind(node.this)
             case exp.JSONExtract():

@@ -85,6 +85,8 @@ BOUND: frozenset[type[exp.Expr]] = frozenset(
         exp.Tuple,
         # `f(name => value)`
         exp.Kwarg,
+        # `t |> AGGREGATE ... GROUP BY 2`
+        exp.PositionalColumn,
     }
 )
 """Forms that the binder handles one by one."""
@@ -117,7 +119,6 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.Unnest: "UNNEST",
     exp.Columns: "COLUMNS(...)",
     exp.Pseudocolumn: "pseudo columns",
-    exp.PositionalColumn: "columns by position",
     exp.Comprehension: "list comprehensions",
     exp.Prior: "PRIOR",
     exp.ScopeResolution: "`::` at this place",

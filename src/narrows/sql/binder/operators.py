@@ -15,6 +15,7 @@ from narrows.sql.binder import forms
 from narrows.sql.binder.carried import carried
 from narrows.sql.binder.context import SubqueryKind, refused, span_of
 from narrows.sql.binder.literals import cast_literal
+from narrows.sql.binder.stars import spell_out, star_of
 from narrows.sql.parser.types import written_type
 
 if TYPE_CHECKING:
@@ -112,8 +113,14 @@ def in_test(binder: Binder, node: exp.In) -> Expr:
             raise refused("IN without a list in brackets", node)
     if not node.expressions:
         raise fail(Code.SYNTAX_ERROR, "IN takes values or a query in brackets", span_of(node))
-    operands = (node.this, *node.expressions)
-    return operation(binder, "in", *(binder.bind(operand) for operand in operands))
+    operands = [binder.bind(node.this)]
+    for part in node.expressions:
+        star = star_of(part)
+        if star is None:
+            operands.append(binder.bind(part))
+        else:
+            operands.extend(item.value for item in spell_out(part, star, binder))
+    return operation(binder, "in", *operands)
 
 
 def escape(binder: Binder, node: exp.Escape) -> Expr:

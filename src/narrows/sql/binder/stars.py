@@ -10,7 +10,7 @@ from sqlglot import exp
 from narrows.errors import Code, did_you_mean, fail
 from narrows.expressions.nodes import Column, Expr
 from narrows.schema import Struct
-from narrows.sql.binder.context import find_function, name_of, refused
+from narrows.sql.binder.context import find_function, name_of, refused, span_of
 from narrows.sql.binder.literals import literal
 from narrows.sql.scope import Name, Relation, Scope
 
@@ -55,6 +55,15 @@ def spell_out(node: exp.Expr, star: exp.Star, binder: Binder) -> list[Starred]:
     for excluded in star.args.get("except_") or ():
         found = _without(found, [*_qualifier_parts(excluded)], binder)
     return found
+
+
+def column_at(node: exp.PositionalColumn, binder: Binder) -> Expr:
+    """One of the columns that `*` stands for, by its place."""
+    columns, place = _columns([], binder), int(node.name[:10])
+    if not 1 <= place <= len(columns):
+        message = f"there is no column {place}: there are {len(columns)}"
+        raise fail(Code.UNKNOWN_COLUMN, message, span_of(node.this))
+    return columns[place - 1].value
 
 
 def starred_sources(node: exp.Expr, star: exp.Star, scope: Scope) -> Iterator[tuple[str, Relation]]:

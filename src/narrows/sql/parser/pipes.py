@@ -108,8 +108,8 @@ class PipeParser(SparkParser):
         calls = [] if self._curr.token_type is TokenType.GROUP_BY else self._parse_expressions()
         keys: list[exp.Expr] = []
         if self._match(TokenType.GROUP_BY):
-            keys = self._parse_expressions()
-            select.set("group", exp.Group(expressions=[key.unalias() for key in keys]))
+            keys = [_of_input(key) for key in self._parse_expressions()]
+            select.set("group", exp.Group(expressions=[_group_key(key) for key in keys]))
         select.set("expressions", [*keys, *calls])
         return select
 
@@ -175,6 +175,21 @@ def _open(query: exp.Query, args: frozenset[str] = _OPEN) -> exp.Select:
         if plain and all(key in args for key, value in query.args.items() if value):
             return query
     return _select(query if _is_relation(query) else exp.Subquery(this=query))
+
+
+def _of_input(key: exp.Expr) -> exp.Expr:
+    """`GROUP BY 2` is by the second column of what comes out of the pipe; with an alias, a 2 is
+    a constant as any other."""
+    return exp.PositionalColumn(this=key) if _is_number(key) else key
+
+
+def _group_key(key: exp.Expr) -> exp.Expr:
+    value = key.unalias()
+    return exp.Paren(this=value) if _is_number(value) else value
+
+
+def _is_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()
 
 
 def _is_relation(query: exp.Query) -> bool:
