@@ -96,6 +96,40 @@ def test_rows_that_are_too_old_for_a_match_go(small_data: SparkSession, tmp_path
             assert kept.load(str(folder)).count() <= 60
 
 
+def test_rows_that_a_join_has_no_use_for_are_remembered(
+    small_data: SparkSession, tmp_path: Path
+) -> None:
+    """Spark asks for no row of a stream that it joins with nothing; `lag` must see it all the
+    same, for there may be something another time."""
+    remembered = "(SELECT id, k, lag(id) OVER (PARTITION BY k) AS last FROM s) x"
+    pipelines = {
+        "joined": f"SELECT x.id, x.last FROM {remembered} JOIN t ON x.k = t.k WHERE t.used",
+        "asked": f"SELECT x.id, x.last FROM {remembered}"
+        " WHERE EXISTS (SELECT 1 FROM t WHERE t.k = x.k AND t.used)",
+    }
+    (tmp_path / "s").mkdir()
+    with narrows.connect(small_data, state=tmp_path / "state") as session:
+        session.execute(
+            "CREATE STREAM s (id BIGINT, k BIGINT)"
+            f" WITH (connector = 'file', path = '{tmp_path / 's'}');"
+            "CREATE TABLE t (k BIGINT, used BOOLEAN)"
+            f" WITH (connector = 'file', path = '{tmp_path / 't'}')"
+        )
+        for name, query in pipelines.items():
+            session.execute(f"CREATE SINK out_{name} WITH (connector = 'memory')")
+            session.execute(f"CREATE PIPELINE {name} INTO out_{name} AS {query}")
+        for run, used in enumerate((False, True)):
+            (tmp_path / "t").mkdir(exist_ok=True)
+            (tmp_path / "t" / "rows.json").write_text(json.dumps({"k": 1, "used": used}), "utf-8")
+            rows = [{"id": 10 * run + number, "k": 1} for number in range(2)]
+            lines = "\n".join(json.dumps(row) for row in rows)
+            (tmp_path / "s" / f"{run}.json").write_text(lines, "utf-8")
+            session.start(*pipelines, once=True).await_done(timeout=300)
+        for name in pipelines:
+            found = sorted((row["id"], row["last"]) for row in session.rows(f"out_{name}"))
+            assert found == [(10, 1), (11, 10)]
+
+
 WINDOWS = {
     # The watermark follows `slow`, and windows of `fast` are far ahead of it.
     "ahead": "SELECT f.k, count(*) AS n, window_start() AS w FROM fast f JOIN slow s ON f.k = s.k"

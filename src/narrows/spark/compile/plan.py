@@ -16,7 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from narrows.errors import Code, fail
-from narrows.expressions.nodes import Column, ColumnId, Expr, FieldAccess, Literal, rewrite
+from narrows.expressions.nodes import (
+    Column,
+    ColumnId,
+    Expr,
+    FieldAccess,
+    Literal,
+    columns_of,
+    rewrite,
+)
 from narrows.logical.nodes import (
     Aggregation,
     DecodedSource,
@@ -48,6 +56,7 @@ from narrows.logical.relational_nodes import (
     Union,
     Values,
 )
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates
 from narrows.physical.join_filters import kept_share
@@ -62,6 +71,7 @@ from narrows.spark.compile import relational
 from narrows.spark.compile.drawn import drawn_once
 from narrows.spark.compile.key_queries import key_queries
 from narrows.spark.compile.subqueries import with_subquery
+from narrows.spark.compile.whole_batches import taken_whole
 from narrows.spark.read.reader import partial_spec, read_spec
 from narrows.spark.sql.frame import (
     Frame,
@@ -177,13 +187,15 @@ class Compiler:
         self.views = views
         self.open_source = open_source
         self._time = time
+        self.runs = bool(time.checkpoint)
+        """Is it a stream that runs?"""
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
         self._ordered = ordered_below(plan)
         self._joined = joined_streams(plan)
         self._around: list[Frame] = []
         # A stream is read by as many queries as read it, and knows no such tables.
-        self._drawn = set() if time.checkpoint else drawn_once(plan)
+        self._drawn = set() if self.runs else drawn_once(plan)
         self.readers = {
             n.relation.id: n for n in topological(plan) if isinstance(n, PhysicalReader)
         }
@@ -237,6 +249,9 @@ class Compiler:
                 return self._partial(node)
             case Filter(child=child, predicate=predicate):
                 frame = self.frame(child)
+                asked = {column.id.relation for column in columns_of(predicate)}
+                if self.runs and not asked.isdisjoint(self.subqueries):
+                    frame = taken_whole(frame, child)
                 where = f" WHERE {self.sql(frame).text(predicate)}"
                 return frame.with_rows(select(["*"], frame.text, where))
             case Project(child=Aggregation(keys=(), sets=None, folds=True) as folded):
@@ -361,6 +376,8 @@ class Compiler:
     def _join(self, node: Join) -> Frame:
         left = self.frame(node.left)
         right = self.inside(left, node.right) if node.lateral else self.frame(node.right)
+        if self.runs and is_stream(node.left) != is_stream(node.right):
+            left, right = taken_whole(left, node.left), taken_whole(right, node.right)
         both = Frame(
             left.rows,
             {**left.sources, **right.sources},
