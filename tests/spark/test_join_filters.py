@@ -116,5 +116,78 @@ def test_what_comes_between_two_queries_is_joined(session: narrows.Session, tmp_
         assert sorted(row.k for row in session.query(sql).collect()) == list(range(number + 1))
 
 
+PIPELINES = {
+    "joined": "SELECT e.v, f.label FROM events e JOIN few f ON e.few_id = f.id WHERE f.kind = 'a'",
+    "by_text": "SELECT e.v FROM events e LEFT SEMI JOIN few f ON e.label = f.label AND f.id = 3",
+    "asked": "SELECT v FROM events WHERE few_id IN (SELECT few_id FROM some WHERE id IN"
+    " (SELECT 1099511627776 * id FROM few WHERE kind = 'b') AND label = 'x1')",
+    "nobody": "SELECT e.v FROM events e JOIN few f ON e.few_id = f.id WHERE f.kind = 'none'",
+    "grouped": "SELECT f.label, count(*) AS n FROM events e JOIN few f ON e.few_id = f.id"
+    " WHERE f.kind = 'b' GROUP BY f.label",
+}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_streams_drop_what_finds_no_partner_in_tables(
+    small_data: SparkSession, tmp_path: Path, shared: bool
+) -> None:
+    """With the rule and without it, the same rows; the table is written anew between two runs."""
+    tables = _rows()
+    for table in ("few", "some", "events"):
+        (tmp_path / table).mkdir()
+    events = [
+        {"few_id": n % 9, "label": None if n % 4 == 0 else f"x{n % 5}", "v": n} for n in range(200)
+    ]
+    found, counts = {}, {}
+    with (
+        narrows.connect(small_data, state=tmp_path / "on") as on,
+        narrows.connect(small_data, state=tmp_path / "off") as off,
+    ):
+        off.execute("SET narrows.rule.join_filter_into_reader = off")
+        for run in range(2):
+            for table in ("few", "some"):
+                rows = tables[table][run:]  # with another first row
+                lines = "\n".join(json.dumps(row) for row in rows)
+                (tmp_path / table / "rows.json").write_text(lines, "utf-8")
+            lines = "\n".join(json.dumps(event) for event in events[run::2])
+            (tmp_path / "events" / f"{run}.json").write_text(lines, "utf-8")
+            for way, session in (("on", on), ("off", off)):
+                if not run:
+                    _declare(session, tmp_path, shared=shared)
+                started = session.start(*PIPELINES, once=True)
+                started.await_done(timeout=300)
+                found[way] = {name: _written(session, name) for name in PIPELINES}
+                if not shared:
+                    counts[way] = started.progress["joined"]["read"]["events"]["rows_shipped"]
+            assert found["on"] == found["off"]
+        assert found["on"]["joined"]
+        assert not found["on"]["nobody"]
+        assert shared or counts["on"] < counts["off"] == len(events)
+        plan = on.execute("EXPLAIN PHYSICAL PIPELINE joined")[0]
+        assert "join_filter=[e.few_id in f.id]" in str(plan)
+
+
+def _declare(session: narrows.Session, folder: Path, *, shared: bool) -> None:
+    for table in ("few", "some"):
+        session.execute(
+            f"CREATE TABLE {table} ({TABLES[table]})"
+            f" WITH (connector = 'file', path = '{folder / table}')"
+        )
+    more = ", shared = true" if shared else ""
+    session.execute(
+        "CREATE STREAM events (few_id BIGINT, label STRING, v BIGINT)"
+        f" WITH (connector = 'file', path = '{folder / 'events'}'{more})"
+    )
+    for name, query in PIPELINES.items():
+        session.execute(
+            f"CREATE SINK out_{name} WITH (connector = 'memory');"
+            f"CREATE PIPELINE {name} INTO out_{name} AS {query}"
+        )
+
+
+def _written(session: narrows.Session, name: str) -> list[str]:
+    return sorted(json.dumps(row) for row in session.rows(f"out_{name}"))
+
+
 def _sorted(frame: DataFrame) -> list[str]:
     return sorted(repr(tuple(row)) for row in frame.collect())

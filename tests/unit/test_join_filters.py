@@ -14,7 +14,7 @@ from narrows.demand import fields
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates
 from narrows.physical.join_filters import kept_share
-from narrows.physical.nodes import PhysicalDecoder
+from narrows.physical.nodes import PhysicalDecoder, PhysicalReader
 from narrows.planner.query import plan
 from narrows.projection.columns import DecodeProjection
 from narrows.spark.read.reader import read_spec
@@ -115,6 +115,59 @@ def test_a_reader_whose_rows_two_parts_of_a_query_share_drops_nothing() -> None:
     )
     assert join_filters(sql) == {"lines": ["lines.l_order in orders.o_key"]}
     assert join_filters(f"{sql} UNION ALL SELECT l_flag FROM late") == {}
+
+
+# --- pipelines ------------------------------------------------------------------------------------
+
+
+def in_pipeline(sql: str, *, options: str = "", supplier: float = 2) -> dict[str, list[str]]:
+    """What the streams of a pipeline test by."""
+    catalog = narrows.Catalog()
+    for name in ("nation", "supplier"):
+        schema = TABLES[name][0]
+        catalog.execute(f"CREATE TABLE {name} ({schema}) WITH (connector = 'file', path = 'data')")
+    for name in ("s", "r"):
+        catalog.execute(
+            f"CREATE STREAM {name} (k BIGINT, v BIGINT, at TIMESTAMP)"
+            f" WITH (connector = 'file', path = 'data'{options})"
+        )
+    sizes = {"nation": 0.1, "supplier": supplier, "s": 0, "r": 0}
+    catalog.measured = Measured(size=lambda source: int(sizes[source.name] * _MB))
+    catalog.execute(f"CREATE SINK o WITH (connector = 'memory'); CREATE PIPELINE p INTO o AS {sql}")
+    nodes = topological(catalog.plan_pipeline("p").physical)
+    found = [node for node in nodes if isinstance(node, PhysicalReader) and node.join_filters]
+    return {node.source.name: [str(made) for made in node.join_filters] for node in found}
+
+
+JOINED = "SELECT s.v FROM s JOIN supplier ON s.k = s_key WHERE s_name = 'x'"
+TIMED = ", eventtime = 'at', watermark = '1 hour'"
+
+
+def test_streams_test_by_the_keys_of_small_tables() -> None:
+    tested = {"s": ["s.k in supplier.s_key"]}
+    assert in_pipeline(JOINED) == in_pipeline(JOINED, options=", shared = true") == tested
+    assert in_pipeline(JOINED, supplier=5) == {}
+    assert in_pipeline("SELECT s.v FROM s JOIN supplier ON s.k = s_key") == {}
+    chained = f"{JOINED[: JOINED.index(' WHERE')]} JOIN nation ON s_nation = n_key"
+    assert in_pipeline(f"{chained} WHERE n_name = 'JAPAN'") == {
+        "s": ["s.k in supplier.s_key where supplier.s_nation in nation.n_key"]
+    }
+
+
+def test_a_table_keeps_what_a_stream_has_no_partner_for_yet() -> None:
+    found = in_pipeline("SELECT s.v FROM s JOIN supplier ON s.k = s_key WHERE s.v = 1")
+    assert found == {}
+
+
+def test_where_a_watermark_is_waited_for_it_sees_every_row() -> None:
+    window = f"SELECT count(*) AS n FROM ({JOINED}) x GROUP BY tumblingwindow('ss', 10)"
+    assert in_pipeline(JOINED, options=TIMED) == {"s": ["s.k in supplier.s_key"]}
+    assert in_pipeline(window, options=TIMED) == {}
+    assert in_pipeline(window) == {"s": ["s.k in supplier.s_key"]}
+
+
+def test_rows_that_wait_for_another_stream_are_not_dropped() -> None:
+    assert in_pipeline(JOINED.replace(" WHERE", " JOIN r ON s.k = r.k WHERE")) == {}
 
 
 # --- what Spark is told ---------------------------------------------------------------------------

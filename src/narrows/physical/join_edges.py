@@ -30,7 +30,7 @@ from narrows.logical.conjuncts import is_deterministic, split
 from narrows.logical.nodes import Aggregation, Filter, Generate, Join, JoinKind, Node, Project
 from narrows.logical.relational_nodes import Keep, Subquery
 from narrows.logical.walk import outer_columns, topological
-from narrows.physical.nodes import PhysicalDataSource, PhysicalDecoder
+from narrows.physical.nodes import PhysicalDataSource, PhysicalDecoder, PhysicalReader
 from narrows.physical.paths import source_path
 from narrows.projection.columns import Path
 from narrows.schema import DATE, INTEGRAL, STRING, DataType
@@ -99,7 +99,7 @@ class _Finder:
             if isinstance(node, Subquery) and node.kind is SubqueryKind.IN
         }
         self._made = dict(_made_of(self._nodes))
-        readers = [n.relation.id for n in self._nodes if isinstance(n, PhysicalDecoder)]
+        readers = [n.relation.id for n in self._nodes if isinstance(n, PhysicalReader)]
         self._readers = {relation for relation, times in Counter(readers).items() if times == 1}
         self.exprs: dict[Leaf, Expr] = {}
         self.asked: dict[int, Subquery] = {}
@@ -122,7 +122,7 @@ class _Finder:
         if self._parents[id(node)] > 1 or not all(map(is_deterministic, node.expressions)):
             return frozenset()
         match node:
-            case PhysicalDecoder(relation=relation):
+            case PhysicalReader(relation=relation):
                 return frozenset({relation.id})
             case Filter(child=child) | Project(child=child) | Keep(child=child):
                 return self._dropped_below(child)

@@ -69,7 +69,13 @@ class KeyGatherer:
 
 def key_set(lists: pa.Scalar) -> KeySet:
     """The set of what is in some lists."""
-    keys = lists.values.flatten()
+    return key_set_of(lists.values.flatten())
+
+
+def key_set_of(keys: pa.Array | None) -> KeySet:
+    """The set of these keys; None where there is none, of whichever type."""
+    if keys is None:
+        return _Nothing()
     if len(keys) > (_MOST_TEXTS if pa.types.is_string(keys.type) else MOST_KEYS):
         return _Everything()
     if pa.types.is_string(keys.type):
@@ -86,6 +92,11 @@ def key_set(lists: pa.Scalar) -> KeySet:
     flags = np.zeros(1 << bits, np.bool_)
     flags[_hashed(numbers, bits)] = True
     return _Hashed(bits, flags)
+
+
+class _Nothing(KeySet):
+    def has(self, values: pa.Array) -> pa.Array:
+        return pa.array(np.zeros(len(values), np.bool_))
 
 
 class _Everything(KeySet):

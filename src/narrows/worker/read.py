@@ -47,12 +47,17 @@ _KEPT_DECODERS = 8
 
 
 def read_entry(
-    spec: ReadSpec, entry: object, number: int, task: int, tasks: int
+    spec: ReadSpec,
+    entry: object,
+    number: int,
+    task: int,
+    tasks: int,
+    keys: Sequence[KeySet] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The rows that one of so many tasks reads of an entry."""
     source = open_source(spec.connector, spec.declared)
     for share in source.split(entry, tasks)[task : task + 1]:
-        yield from read_share(spec, share, number, task=task)
+        yield from read_share(spec, share, number, task=task, keys=keys)
 
 
 def read_share(

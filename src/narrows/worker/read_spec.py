@@ -23,6 +23,7 @@ from narrows.worker.input_end import InputEnd
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
     from narrows.plugins.options import OptionValue
+    from narrows.worker.table_keys import TableKeys
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""
@@ -35,11 +36,12 @@ class ComputedColumn(NamedTuple):
 
 
 class KeyTest(NamedTuple):
-    """Rows are kept whose column has one of the values that a query gives."""
+    """Rows are kept whose column has one of the values that another table gives."""
 
     place: int
-    values: str
-    """The query, in Spark's words. Spark runs it, and tells tasks what to read and the answer."""
+    values: str | TableKeys
+    """A query, in Spark's words: Spark runs it, and tells tasks what to read and the answer. Or, in
+    a stream, what tasks read by themselves."""
 
 
 @dataclass(frozen=True)

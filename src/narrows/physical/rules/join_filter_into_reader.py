@@ -25,9 +25,14 @@ Refuses: where the small one has no filter, for then most rows will find a partn
 once more would cost half of reading the other, by the size of their files, or it may have more than
 a million keys. Readers of less than 128 MB, which ship what they have; but when they are read for
 their keys they test, too. Keys that are neither whole numbers nor texts nor dates. Full joins, and
-sides of joins whose rows are there without a partner. Pipelines, for what Spark is told of a stream
-holds for all of its batches; sources that have an event time, or come as data frames of the user's.
-EXPLAIN VERBOSE says why, for each pair of keys.
+sides of joins whose rows are there without a partner. Sources that have an event time, or come as
+data frames of the user's. EXPLAIN VERBOSE says why, for each pair of keys.
+
+In a pipeline, streams test by the keys of files that are tables, and nothing gives the keys of a
+stream, which are never all there. Spark reads such tables anew in every micro-batch, and so do the
+tasks of the stream: of 4 MB at most. It refuses where two streams are joined, for their rows wait
+for each other while the table may change; and streams with an event time where something waits for
+their watermark, which must see every row.
 
 Terminates: it looks at each plan once, and leaves one that has join filters alone.
 """
@@ -40,25 +45,15 @@ from typing import NamedTuple
 
 from narrows.catalog.measured import NOTHING_MEASURED, Measured
 from narrows.expressions.text import expression_text
-from narrows.logical.nodes import Aggregation, DataSink, Node
-from narrows.logical.relational_nodes import Subquery
+from narrows.logical.nodes import DataSink, Join, Node
+from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological, transform_up
-from narrows.optimizer.estimates import Estimates, type_width
+from narrows.optimizer.estimates import Estimates
 from narrows.physical.join_edges import Edges, Leaf, join_edges
 from narrows.physical.join_filters import JoinFilter, Keys
-from narrows.physical.nodes import PhysicalDecoder
-
-_SELECTIVE = 0.5
-"""What must be dropped for it to be worth a look: half of the rows."""
-_MUCH_SMALLER = 0.5
-"""What reading the keys may cost, as a share of reading what is tested by them."""
-_CHEAP = 4 << 20
-"""Bytes that may be read once more whatever it is for."""
-_WORTH_TESTING = 128 << 20
-"""Bytes below which a reader ships what it has rather than wait."""
-_MOST_KEYS = 1_000_000
-_TEXT_PER_BYTE = 2.0
-"""Bytes of payload for a byte of a value, about."""
+from narrows.physical.join_sides import Side, mega
+from narrows.physical.nodes import PhysicalReader
+from narrows.plugins.registry import CONNECTORS
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class JoinFilterIntoReader:
         }
 
         def add(node: Node) -> Node | None:
-            if not isinstance(node, PhysicalDecoder) or not made.get(node.relation.id):
+            if not isinstance(node, PhysicalReader) or not made.get(node.relation.id):
                 return None
             return replace(node, join_filters=made[node.relation.id])
 
@@ -86,140 +81,80 @@ class JoinFilterIntoReader:
         """Which keys could be tested by which others, and why they are, or are not."""
         readers, edges = _readers(plan), join_edges(plan)
         for side, refused in self._choices(plan, readers, edges):
-            waits = "" if side.tests else f": no, {side.name} ships its {_mega(side.bytes)} at once"
+            waits = "" if side.tests else f": no, {side.name} ships its {mega(side.bytes)} at once"
             yield from (f"{made}{waits or ': yes'}" for made in side.filters)
             for (given, tested), why in refused.items():
                 pair = [expression_text(edges.exprs[leaf]) for leaf in (tested, given)]
                 yield f"{' in '.join(pair)}: no, {why}"
 
     def _choices(
-        self, plan: Node, readers: Sequence[PhysicalDecoder], edges: Edges
+        self, plan: Node, readers: Sequence[PhysicalReader], edges: Edges
     ) -> Iterator[_Choice]:
         if not readers or not edges.droppable:
             return
-        estimates, size = Estimates(plan), self.measured.size
-        sides = [_Side.of(reader, estimates, size(reader.source)) for reader in readers]
-        sides += [_Side.of_groups(subquery, estimates) for subquery in edges.subqueries.values()]
+        estimates, size, runs = Estimates(plan), self.measured.size, _runs(plan)
+        sides = [
+            Side.of_stream(reader, estimates)
+            if runs and not reader.source.bounded
+            else Side.of(reader, estimates, size(reader.source), runs=runs)
+            for reader in readers
+        ]
+        if not runs:
+            groups = edges.subqueries.values()
+            sides += [Side.of_groups(subquery, estimates) for subquery in groups]
         yield from _chosen(sides, edges)
 
 
-def _readers(plan: Node) -> list[PhysicalDecoder]:
+def _readers(plan: Node) -> list[PhysicalReader]:
     """Those that may test, or be asked for keys; none where no two of them are, or all is done."""
     nodes = topological(plan)
-    readers = [n for n in nodes if isinstance(n, PhysicalDecoder) and _can_be_asked(n)]
-    if any(isinstance(n, DataSink) or _has_filters(n) for n in nodes):
+    if any(map(_has_filters, nodes)):
         return []
+    found = [n for n in nodes if isinstance(n, PhysicalReader) and _can_test(n)]
+    readers = [n for n in found if n.source.eventtime is None]
+    if _runs(plan):
+        if any(map(_joins_streams, nodes)):  # rows wait there, and the table may change meanwhile
+            return []
+        waits = any(n.keeps_state and is_stream(n) for n in nodes if not isinstance(n, Join))
+        streams = [n for n in found if not n.source.bounded]
+        streams = [n for n in streams if n.source.eventtime is None or not waits]
+        readers = [*streams, *(n for n in readers if n.source.bounded and _is_files(n))]
     return readers if len(readers) > 1 else []
 
 
-def _can_be_asked(reader: PhysicalDecoder) -> bool:
-    source = reader.source
-    return source.eventtime is None and not source.comes_as_frame and not reader.order
+def _can_test(reader: PhysicalReader) -> bool:
+    return not reader.source.comes_as_frame and not reader.order
+
+
+def _is_files(reader: PhysicalReader) -> bool:
+    """Can tasks read it whenever they want to?"""
+    return CONNECTORS.find(reader.source.connector).delivers == "files"
+
+
+def _runs(plan: Node) -> bool:
+    return any(isinstance(node, DataSink) for node in topological(plan))
+
+
+def _joins_streams(node: Node) -> bool:
+    return isinstance(node, Join) and is_stream(node.left) and is_stream(node.right)
 
 
 def _has_filters(node: Node) -> bool:
-    return isinstance(node, PhysicalDecoder) and bool(node.join_filters)
-
-
-def _mega(size: float) -> str:
-    return f"{size / 1e6:,.0f} MB"
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A reader, and what becomes of its rows; or a subquery that has some."""
-
-    name: str
-    relation: int
-    rows: float
-    bytes: float
-    is_measured: bool
-    is_filtered: bool
-    """By tests of its own."""
-    kept: float
-    """The share of its rows that is left by what was decided so far."""
-    filters: tuple[JoinFilter, ...] = ()
-
-    @staticmethod
-    def of(reader: PhysicalDecoder, estimates: Estimates, size: int | None) -> _Side:
-        width = type_width(reader.source.schema) * _TEXT_PER_BYTE
-        rows = estimates.rows(reader)
-        if size is not None and reader.source.statistics is None:
-            rows = size / max(width, 1.0)
-        return _Side(
-            str(reader.relation.name),
-            reader.relation.id,
-            rows,
-            rows * width if size is None else float(size),
-            size is not None,
-            bool(reader.filter),
-            estimates.kept(reader.filter),
-        )
-
-    @staticmethod
-    def of_groups(subquery: Subquery, estimates: Estimates) -> _Side:
-        """The groups that a subquery has chosen. Spark makes them once, for this and the join."""
-        groups = next(n for n in topological(subquery.subplan) if isinstance(n, Aggregation))
-        rows, chosen = estimates.rows(groups), estimates.rows(subquery.subplan)
-        return _Side(
-            subquery.relation.schema.names[0],
-            subquery.relation.id,
-            rows,
-            0.0,
-            is_measured=True,
-            is_filtered=True,
-            kept=chosen / max(rows, 1.0),
-        )
-
-    @property
-    def tests(self) -> bool:
-        """Does it test by its filters itself?"""
-        return not self.is_measured or self.bytes >= _WORTH_TESTING
-
-    @property
-    def givers(self) -> set[int]:
-        return {made.keys.relation for made in self.filters}
-
-    @property
-    def is_left(self) -> tuple[float, int]:
-        """Bytes, about; of as many, what comes first in the plan."""
-        return self.bytes * self.kept, self.relation
-
-    @property
-    def merit(self) -> tuple[float, int, float]:
-        """What leaves least goes first; then what waits for nobody; then what is cheapest."""
-        return self.kept, len(self.filters), self.bytes
-
-    def why_not_give_keys_to(self, other: _Side) -> str | None:
-        """Why its keys are not worth asking for; None if they are."""
-        if not self.is_filtered and self.givers <= other.givers:
-            dropped = f"what {self.name} drops is dropped already"
-            return dropped if self.givers else f"{self.name} has no filter"
-        if self.kept > _SELECTIVE:
-            return f"about {self.kept:.0%} of {self.name} is left"
-        if self.rows * self.kept > _MOST_KEYS:
-            return f"{self.name} may have {self.rows * self.kept:,.0f} keys"
-        if self.is_measured and other.is_measured:
-            if self.bytes <= max(_CHEAP, _MUCH_SMALLER * other.bytes):
-                return None
-            return f"{self.name} has {_mega(self.bytes)}, {other.name} {_mega(other.bytes)}"
-        if self.rows * self.kept <= _MUCH_SMALLER * other.rows * other.kept:
-            return None
-        return f"{self.name} has nearly as many rows as {other.name}, or more"
+    return isinstance(node, PhysicalReader) and bool(node.join_filters)
 
 
 class _Choice(NamedTuple):
     """What a reader tests by, and what it could, and does not."""
 
-    side: _Side
+    side: Side
     refused: Mapping[tuple[Leaf, Leaf], str]
 
 
-def _chosen(sides: list[_Side], edges: Edges) -> Iterator[_Choice]:
+def _chosen(sides: list[Side], edges: Edges) -> Iterator[_Choice]:
     """Goes from small to large, so that no reader waits for itself."""
     pairs = {side.relation: _pairs(edges, side.relation) for side in sides}
     names = {side.relation: side.name for side in sides}
-    done: dict[int, _Side] = {}
+    done: dict[int, Side] = {}
     waiting = {side.relation: side for side in sides}
     while waiting:
         tested = [_tested(side, pairs[side.relation], edges, done) for side in waiting.values()]
@@ -237,8 +172,8 @@ def _chosen(sides: list[_Side], edges: Edges) -> Iterator[_Choice]:
 
 
 def _tested(
-    side: _Side, pairs: Sequence[tuple[Leaf, Leaf]], edges: Edges, done: Mapping[int, _Side]
-) -> tuple[_Side, dict[tuple[Leaf, Leaf], str]]:
+    side: Side, pairs: Sequence[tuple[Leaf, Leaf]], edges: Edges, done: Mapping[int, Side]
+) -> tuple[Side, dict[tuple[Leaf, Leaf], str]]:
     """What is left of a reader's rows by what the others have; and what they are not tested by."""
     known = [(done[given.relation], given, leaf) for given, leaf in pairs if given.relation in done]
     tested: set[Leaf] = set()

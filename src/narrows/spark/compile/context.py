@@ -26,6 +26,7 @@ from narrows.spark.read.table import TableReads, read_available
 from narrows.spark.sql.rows import SqlText
 from narrows.state.folder import StateFolder
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.table_keys import TableKeys
 
 PlaceReads = Callable[[DecodedSource, ReadSpec], ReadSpec]
 """Adds to what a reader must know where in the state folder it finds and leaves things."""
@@ -64,32 +65,43 @@ class Context:
         number = number if node.source.is_fed else 0
         entry_log = state.entry_log(pipeline, name, number) if node.source.is_fed else None
         return replace(
-            self.placed(node.source, spec),
+            self.placed(spec),
             pipeline=pipeline,
             statistics=str(state.statistics(pipeline, name, number).absolute()),
             entry_log=None if entry_log is None else str(entry_log.absolute()),
         )
 
-    def placed(self, source: Source, spec: ReadSpec) -> ReadSpec:
+    def placed(self, spec: ReadSpec) -> ReadSpec:
         """The specification with what is the same for everybody who reads the source."""
         return replace(
             spec,
             options={**spec.options, "timezone": self.timezone},
-            dead_letters=str(self.state.dead_letters(source.name).absolute()),
-            folder=str(self.state.received(source.connector).absolute()),
+            dead_letters=str(self.state.dead_letters(spec.source).absolute()),
+            folder=str(self.state.received(spec.connector).absolute()),
             partitions=self.parallelism,
         )
 
     def open(self, node: DecodedSource, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
         """The rows of a source, with the columns that the specification ships."""
         if streaming and spec.entry_log is not None:
-            return read_stream(self.spark, spec)
+            return read_stream(self.spark, self._with_table_keys(spec))
         if node.source.comes_as_frame:
             payloads = self.frames[node.source.name.casefold()]
             if payloads.frame.isStreaming and not streaming:
                 raise _is_streaming(node.source)
             return decode_payloads(payloads, spec)
         return self.tables.query(spec)
+
+    def _with_table_keys(self, spec: ReadSpec) -> ReadSpec:
+        """Tables that are read for keys: of each what is there now, as where it is joined."""
+        tests = []
+        for test in spec.keys:
+            assert isinstance(test.values, TableKeys), "a stream is tested by nothing else"
+            table = self._with_table_keys(self.placed(test.values.spec))
+            source = open_source(table.connector, table.declared)
+            shares = source.split(source.whole(source.available()), 1)
+            tests.append(test._replace(values=TableKeys(table, tuple(shares))))
+        return replace(spec, keys=tuple(tests))
 
     def opener(self, place: PlaceReads, *, streaming: bool) -> OpenSource:
         """Opens a plan's sources; `place` says where what their readers need is kept."""

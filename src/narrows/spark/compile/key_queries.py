@@ -1,4 +1,4 @@
-"""The values that join filters test by, as queries for Spark.
+"""The values that join filters test by: queries for Spark or, in a stream, what its tasks read.
 
     SELECT collect_list(keys) FROM (a row for each task that reads supplier: a list of its keys)
 
@@ -9,10 +9,14 @@ The tasks that give the keys test by those of others in the same way, so such qu
 other (`spark/read/table.py`). The other side of a join may have got rows since, which would find
 no partner here; so what the plan itself reads of the giver is looked up first, and the keys are
 those of at least as many rows.
+
+In a stream such a query would be a job in every micro-batch. Its tables are small, so the tasks
+that read the stream read them by themselves (`worker/table_keys.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from narrows.physical.join_filters import Keys
@@ -21,14 +25,23 @@ from narrows.spark.read.reader import key_spec
 from narrows.spark.read.shipped import key_type
 from narrows.spark.sql.rows import SparkRows, SqlText, select
 from narrows.worker.key_sets import MOST_KEYS
+from narrows.worker.table_keys import TableKeys
 
 if TYPE_CHECKING:
     from narrows.spark.compile.plan import Compiler
 
 
-def key_queries(compiler: Compiler, node: PhysicalReader) -> list[SqlText]:
-    """For each of a reader's join filters the query of its values."""
+def key_values(compiler: Compiler, node: PhysicalReader) -> Sequence[SqlText | TableKeys]:
+    """For each of a reader's join filters where it has its values from."""
+    if compiler.runs and not node.source.bounded:
+        return [_table(compiler, made.keys) for made in node.join_filters]
     return [_query(compiler, made.keys) for made in node.join_filters]
+
+
+def _table(compiler: Compiler, keys: Keys) -> TableKeys:
+    reader = compiler.readers[keys.relation]
+    compiler.frame(reader)
+    return TableKeys(key_spec(reader, keys, [_table(compiler, made.keys) for made in keys.filters]))
 
 
 def _query(compiler: Compiler, keys: Keys) -> SqlText:

@@ -69,7 +69,7 @@ from narrows.physical.nodes import (
 from narrows.schema import DataType
 from narrows.spark.compile import relational
 from narrows.spark.compile.drawn import drawn_once
-from narrows.spark.compile.key_queries import key_queries
+from narrows.spark.compile.key_queries import key_values
 from narrows.spark.compile.subqueries import with_subquery
 from narrows.spark.compile.whole_batches import taken_whole
 from narrows.spark.read.reader import partial_spec, read_spec
@@ -335,7 +335,7 @@ class Compiler:
         source, relation, window = node.source, node.relation.id, self._windows.get(node)
         end = input_end(source, relation, window, self._time.checkpoint)
         kept = kept_share(node.filter, node.join_filters, self._estimates)
-        spec = replace(read_spec(node, key_queries(self, node)), end=end, kept=kept)
+        spec = replace(read_spec(node, key_values(self, node)), end=end, kept=kept)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
             SparkRows(self.views, self.open_source(node, spec)),

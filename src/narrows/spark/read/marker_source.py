@@ -21,6 +21,7 @@ from narrows.spark.read.shipped import shipped_columns, shipped_schema
 from narrows.worker.carried import Carried
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.table_keys import read_keys
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -64,11 +65,12 @@ def read_markers(spec: ReadSpec, markers: Batches) -> Batches:
     assert spec.entry_log is not None
     log = EntryLog(spec.entry_log)
     for batch in markers:
+        keys = read_keys(spec)
         for number, task, tasks, is_last in zip(
             *(column.to_pylist() for column in batch.columns), strict=True
         ):
             # As many tasks as when the marker was given, whatever would be shared out today.
-            rows = read_entry(spec, log.entry(number), number, task, tasks)
+            rows = read_entry(spec, log.entry(number), number, task, tasks, keys)
             yield from rows if spec.end is None else _with_end(spec, rows, is_last=bool(is_last))
 
 

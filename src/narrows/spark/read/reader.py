@@ -20,11 +20,12 @@ from narrows.projection.row_limit import RowLimit, SortValue
 from narrows.spark.sql.frame import column_name, fragment_name
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import KeyTest, ReadSpec
+from narrows.worker.table_keys import TableKeys
 
 
-def read_spec(node: PhysicalReader, key_queries: Sequence[str] = ()) -> ReadSpec:
-    """What the reader of this source has to decode, test, encode and ship; `key_queries` give the
-    values that its join filters test by."""
+def read_spec(node: PhysicalReader, key_values: Sequence[str | TableKeys] = ()) -> ReadSpec:
+    """What the reader of this source has to decode, test, encode and ship; `key_values` are where
+    it has the values from that its join filters test by."""
     source, relation, tests = node.source, node.relation.id, node.filter
     projection = DecodeProjection(
         source.schema,
@@ -44,7 +45,7 @@ def read_spec(node: PhysicalReader, key_queries: Sequence[str] = ()) -> ReadSpec
         takes_null_payloads=node.metadata_alone,
         predicate=worker_predicate(tests, relation, projection),
         skipping=worker_predicate(_of_payload(tests, source), relation, projection.payload),
-        keys=_key_tests(node, projection, key_queries),
+        keys=_key_tests(node, projection, key_values),
         limit=_limit(node, projection),
         options=source.options,
         on_error=str(source.options.get("on_error", "dead_letter")),
@@ -63,7 +64,7 @@ def partial_spec(node: PhysicalPartialAggregation) -> ReadSpec:
     return replace(spec, partial=replace(partial, enough=node.limit))
 
 
-def key_spec(node: PhysicalReader, keys: Keys, key_queries: Sequence[str]) -> ReadSpec:
+def key_spec(node: PhysicalReader, keys: Keys, key_values: Sequence[str | TableKeys]) -> ReadSpec:
     """What the reader has to do to tell the keys of its rows, and nothing else."""
     demand = looked_at(node, [keys.of])
     asked = replace(
@@ -74,20 +75,20 @@ def key_spec(node: PhysicalReader, keys: Keys, key_queries: Sequence[str]) -> Re
         limit=None,
         join_filters=keys.filters,
     )
-    return replace(read_spec(asked, key_queries), gathers="keys")
+    return replace(read_spec(asked, key_values), gathers="keys")
 
 
 def _key_tests(
-    node: PhysicalReader, projection: DecodeProjection, queries: Sequence[str]
+    node: PhysicalReader, projection: DecodeProjection, values: Sequence[str | TableKeys]
 ) -> tuple[KeyTest, ...]:
     def place(tested: Expr) -> int:
         path = source_path(tested, node.relation.id)
         assert path is not None
         return projection.by_place[path, Aspect.VALUE]
 
-    # Without the queries, the reader has all rows that Spark joins.
-    filters = zip(node.join_filters, queries, strict=False)
-    return tuple(KeyTest(place(made.tested), query) for made, query in filters)
+    # Without the values, the reader has all rows that Spark joins.
+    filters = zip(node.join_filters, values, strict=False)
+    return tuple(KeyTest(place(made.tested), given) for made, given in filters)
 
 
 def _limit(node: PhysicalReader, projection: DecodeProjection) -> RowLimit | None:

@@ -118,7 +118,7 @@ class SharedStream:
     def read_by(self, consumer: str, spec: ReadSpec) -> ReadSpec:
         """How a consumer reads what is decoded."""
         return replace(
-            self._context.placed(self.source, spec),
+            self._context.placed(spec),
             connector="shared log",
             projection=spec.projection.stored,
             options={
@@ -196,7 +196,7 @@ class SharedStream:
             on_error=str(options.get("on_error", "dead_letter")),
             event_time=self._event_time(),
         )
-        return replace(self._context.placed(source, spec), entry_log=str(self.folder / "entries"))
+        return replace(self._context.placed(spec), entry_log=str(self.folder / "entries"))
 
     def _event_time(self) -> EventTime | None:
         """Rows without one are dead letters of the ingest; its place depends on the projection."""
