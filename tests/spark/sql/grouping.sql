@@ -30,3 +30,8 @@ SELECT region, `{tea, 30}` FROM (SELECT region, what, amount, id FROM sales)
   PIVOT (max(id) FOR (what, amount) IN (('tea', 30), ('rum', 7)));
 SELECT region, what, grouping_id(region, what), count(*) FROM sales GROUP BY region, what GROUPING SETS ((what, region), region);
 SELECT region, what, grouping__id, count(*) FROM sales GROUP BY GROUPING SETS (region, (region, what), (what, region));
+
+-- What a generator takes is a key of GROUP BY ALL; a column may be called so, too.
+SELECT explode(split(region, 'o')) AS part FROM sales GROUP BY ALL HAVING part > '';
+SELECT stack(2, id % 2, count(amount)) FROM sales GROUP BY ALL;
+SELECT all, what, count(*) FROM (SELECT region AS all, what FROM sales) GROUP BY all, what;

@@ -61,26 +61,27 @@ class GroupBy:
             return None
         if node.args.get("totals"):
             raise refused("GROUP BY ... WITH TOTALS", node)
-        grouping = Grouping()
+        grouping, written = Grouping(), list(node.expressions)
         if node.args.get("all"):
-            grouping.keys = self._all(items, generated)
-            return grouping
+            if not written and not self._binder.scope.has(Name("all", None)):
+                grouping.keys = self._all(items, generated)
+                return grouping
+            written.insert(0, exp.column("all"))  # the parser takes the column for the word
         with self._binder.scope.with_aliases(items):
             elements = [
-                expand(element, lambda key: self._key(key, items, grouping))
-                for element in node.expressions
+                expand(element, lambda key: self._key(key, items, grouping)) for element in written
             ]
             grouping.sets = combine(elements, node, lambda key: self._key(key, items, grouping))
         return grouping
 
     def _all(self, items: Sequence[NamedExpr], generated: Sequence[Generated]) -> list[Expr]:
-        """`GROUP BY ALL`: every item of the select list that folds nothing."""
-        if self._binder.scope.has(Name("all", None)):
-            return [self._binder.bind_in("GROUP BY", exp.column("all"))]
+        """`GROUP BY ALL`: every item of the select list that folds nothing, and what generators
+        take of such."""
         made = {each.relation.id for each in generated}
+        taken = [arg for each in generated for arg in each.call.args if [*columns_of(arg)]]
         return [
             expr
-            for _, expr in items
+            for expr in (*(item.expr for item in items), *taken)
             if not _looks_at_groups(expr)
             and not any(column.id.relation in made for column in columns_of(expr))
         ]
