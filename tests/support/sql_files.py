@@ -48,6 +48,11 @@ _VIEW = re.compile(
     r"CREATE\s+(OR\s+REPLACE\s+)?(TEMP|TEMPORARY)\s+VIEW\s+(IF\s+NOT\s+EXISTS\s+)?`?(?P<name>\w+)",
     re.IGNORECASE,
 )
+_NAMED = re.compile(
+    r"(CREATE|DROP)\s+(OR\s+REPLACE\s+)?((GLOBAL\s+)?TEMP(ORARY)?\s+)?(VIEW|TABLE)\s+"
+    r"(IF\s+(NOT\s+)?EXISTS\s+)?`?(?P<name>\w+)",
+    re.IGNORECASE,
+)
 _RUN_BY_SPARK = re.compile(
     r"(CREATE|DROP|INSERT|SET|RESET|CACHE|UNCACHE|USE|DECLARE|EXECUTE)\b", re.IGNORECASE
 )
@@ -97,14 +102,25 @@ class SqlFiles:
     def _set_up(self, statement: str) -> None:
         try:
             self.spark.sql(statement)
-        except PySparkException:
+        except Exception:  # not all that Spark raises is pyspark's
             return  # one that must fail; what needs it will fail, too
+        about = _NAMED.match(statement)
+        if about is not None:  # what we knew by that name may be something else now
+            self._forget(about["name"])
         view = _VIEW.match(statement)
-        if view is not None:
-            # A view of a type that no column of ours may have is none of our tables.
-            with suppress(NarrowsError):
-                path = self._declare(view["name"])
-                self._files[view["name"].casefold()] = (statement, path)
+        made = {} if view is None else {view["name"]: statement}
+        if statement[:6].upper() == "INSERT":  # views over what it writes to have other rows now
+            made = {name: before for name, (before, _) in self._files.items()}
+        for name, creation in made.items():
+            self._forget(name)
+            # A view of a type that no column of ours may have is none of our tables; Spark reads it
+            with suppress(NarrowsError, PySparkException):
+                self._files[name.casefold()] = (creation, self._declare(name))
+
+    def _forget(self, name: str) -> None:
+        if self._files.pop(name.casefold(), None) is not None:
+            for session in self.sessions:
+                session.execute(f"DROP TABLE IF EXISTS `{name}`")
 
     def _declare(self, name: str) -> Path:
         """Makes a view of Spark's a table of ours."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from narrows.errors import Code, InternalError, fail
-from narrows.expressions.nodes import Column, ColumnId
+from narrows.expressions.nodes import Column, ColumnId, Expr
 from narrows.logical.nodes import Distinct, Filter, Limit, NamedExpr, Node, Project, Sort
 from narrows.logical.relational_nodes import Pivot, Recursion, SetOperation, Union, Values
 from narrows.schema import Field, Struct
@@ -24,36 +24,27 @@ def result_relation(plan: Node) -> Relation:
             raise InternalError(f"{plan.operator} is not the top of a query")
 
 
-def repeated_columns(plan: Node) -> dict[int, int]:
-    """Outputs of a query that are the same column as an earlier one: `SELECT a, a`."""
-    match plan:
-        case Sort(child=child) | Limit(child=child) | Distinct(child=child) | Filter(child=child):
-            return repeated_columns(child)
-        case Project(fields=fields, child=child):
-            below = repeated_columns(child)
-            first: dict[ColumnId, int] = {}
-            found = {
-                place: first.setdefault(_original(expr.id, child, below), place)
-                for place, (_, expr) in enumerate(fields)
-                if isinstance(expr, Column)
-            }
-            return {place: earlier for place, earlier in found.items() if place != earlier}
-        case Union(inputs=inputs):
-            sides = [repeated_columns(side) for side in inputs]
-            return {
-                place: earlier
-                for place, earlier in sides[0].items()
-                if all(side.get(place) == earlier for side in sides)
-            }
-        case _:
-            return {}
+def repeated_outputs(plan: Node) -> Mapping[int, int]:
+    """Which outputs of a plan are the same column as an earlier one."""
+    while isinstance(plan, (Sort, Limit, Distinct, Filter)):
+        plan = plan.child
+    relation = getattr(plan, "relation", None)
+    return {} if relation is None else relation.repeated
 
 
-def _original(column: ColumnId, child: Node, repeated: Mapping[int, int]) -> ColumnId:
-    """The first output of a query that a column is the same as."""
-    if not repeated or column.relation != result_relation(child).id:
-        return column
-    return column._replace(ordinal=repeated.get(column.ordinal, column.ordinal))
+def repeated_columns(columns: Sequence[Expr | None], below: Sequence[Relation]) -> dict[int, int]:
+    """Which of some expressions are the same column of the relations below as an earlier one."""
+    relations = {relation.id: relation.repeated for relation in below if relation.repeated}
+    first: dict[ColumnId, int] = {}
+    found: dict[int, int] = {}
+    for place, column in enumerate(columns):
+        if isinstance(column, Column):
+            number, ordinal = column.id
+            original = relations.get(number, {}).get(ordinal, ordinal)
+            earlier = first.setdefault(ColumnId(number, original), place)
+            if earlier != place:
+                found[place] = earlier
+    return found
 
 
 def named_columns(plan: Node) -> list[NamedExpr]:
@@ -69,4 +60,5 @@ def rename_columns(relation: Relation, names: Sequence[Name]) -> Relation:
             names[0].span,
         )
     fields = zip(names, relation.schema, strict=True)
-    return replace(relation, schema=Struct(tuple(Field(n.text, f.type) for n, f in fields)))
+    schema = Struct(tuple(Field(n.text, f.type) for n, f in fields))
+    return replace(relation, schema=schema, repeated={})

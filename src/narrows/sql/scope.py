@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Column, ColumnId, Expr, Variable
+from narrows.expressions.nodes import Column, ColumnId, Expr, Variable, columns_of
 from narrows.schema import VOID, Array, DataType, Map, Struct, Unknown
 
 
@@ -256,6 +256,15 @@ class Scope:
             for ordinal in relation.schema.find(name.text):
                 return relation.column(ordinal, name.span)
         raise self._unknown([name])
+
+    def same(self, value: Expr) -> frozenset[ColumnId]:
+        """The columns that a value is of, also where they are listed once more."""
+        found = {column.id for column in columns_of(value)}
+        for relation in self.relations:
+            for place, first in relation.repeated.items():
+                if ColumnId(relation.id, first) in found:
+                    found.add(ColumnId(relation.id, place))
+        return frozenset(found)
 
     def _ambiguous(self, name: Name, relations: Sequence[Relation]) -> NarrowsError:
         distinct = list({(r.name or "?").casefold(): r.name or "?" for r in relations}.values())

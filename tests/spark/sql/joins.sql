@@ -13,3 +13,9 @@ SELECT a FROM l LEFT SEMI JOIN r;
 SELECT a FROM l LEFT ANTI JOIN r;
 SELECT a, d FROM l LEFT JOIN (SELECT * FROM r WHERE c > 5) AS s;
 SELECT a, d FROM l FULL JOIN r ORDER BY a, d;
+
+-- A side that has a column twice.
+SELECT * FROM (SELECT a, a, b FROM l) x NATURAL JOIN (SELECT a, b AS c FROM l) y;
+SELECT * FROM (SELECT b, b AS b, a FROM l) x LEFT JOIN (SELECT a, a, 1 AS one FROM l) y USING (a);
+SELECT a FROM (SELECT a, a AS a FROM l); -- both refuse
+SELECT z FROM (SELECT a, a FROM l) AS x(z, z); -- both refuse

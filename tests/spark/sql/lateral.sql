@@ -13,6 +13,7 @@ SELECT * FROM stack(2, 1, 2, 3, 4) AS s(x, y);
 SELECT (a, b).a FROM l;
 SELECT struct(l.*) FROM l;
 SELECT parse_json('{"a": {"b": [1, 2]}}'):a.b[0] FROM l;
+SELECT parse_json('{"a.b": 1, "a": {"b": 2}}'):`a.b`, parse_json('{"a.b": 1}'):['a.b'] FROM l;
 
 -- Members of a VARIANT.
 SELECT * FROM variant_explode(parse_json('["a", {"b": 1}]'));

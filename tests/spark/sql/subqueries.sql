@@ -27,3 +27,9 @@ WITH q AS (SELECT b, uuid() AS v FROM l), p AS (SELECT v FROM q WHERE b > 2) SEL
 SELECT (SELECT count(*) FROM r WHERE c = l.a) AS n, b FROM l ORDER BY n DESC, b;
 SELECT a, (SELECT sum(n) FROM (SELECT count(*) AS n FROM r WHERE r.c = l.a)) AS m FROM l ORDER BY m, b DESC LIMIT 2;
 SELECT a FROM l GROUP BY a ORDER BY max(b), rand();
+
+-- What a map of the rows around has: Spark takes it out of them first.
+CREATE OR REPLACE TEMPORARY VIEW m AS SELECT * FROM VALUES (map(1, 1, 2, 2), 1), (map(1, 2), 0), (NULL, NULL) AS m(of, k);
+SELECT * FROM m WHERE (SELECT count(*) FROM r WHERE m.of[1] = c) > 0;
+SELECT * FROM m WHERE (SELECT count(*) FROM r WHERE m.of[k + 1] = c) > 1;
+SELECT * FROM m JOIN LATERAL (SELECT c + m.of[1] FROM r);

@@ -11,7 +11,7 @@ from sqlglot import exp
 from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.catalog.objects import View
 from narrows.errors import Code, Span, fail
-from narrows.expressions.nodes import ColumnId, Expr, columns_of
+from narrows.expressions.nodes import Expr, columns_of
 from narrows.functions import operator
 from narrows.logical.builder.converted import with_converted
 from narrows.logical.builder.generators import (
@@ -37,7 +37,7 @@ from narrows.logical.nodes import (
     relation_of,
 )
 from narrows.logical.relational_nodes import OneRow, SparkTable
-from narrows.logical.results import rename_columns, repeated_columns, result_relation
+from narrows.logical.results import rename_columns, result_relation
 from narrows.sql.binder.context import name_of, refused, span_of
 from narrows.sql.binder.expression import Binder
 from narrows.sql.binder.stars import spell_out
@@ -184,7 +184,7 @@ class FromPlanner:
         """Brings the result of a query into scope, under its alias."""
         alias = node.args.get("alias")
         shown = alias.name if alias is not None and alias.name else name.text if name else None
-        relation = replace(result_relation(plan), name=shown, repeated=repeated_columns(plan))
+        relation = replace(result_relation(plan), name=shown)
         columns = [name_of(column) for column in alias.columns] if alias is not None else []
         if columns:
             relation = rename_columns(relation, columns)
@@ -295,11 +295,11 @@ class FromPlanner:
             mine, other = left.first(name), right.first(name)
             equalities.append(self._binder.call(operator("="), (mine, other), name.span))
             before = left.merged.get(name.text.casefold())
-            hidden = before.columns if before is not None else _ids(mine)
+            hidden = before.columns if before is not None else left.same(mine)
             merged[name.text.casefold()] = Merged(
                 before.name if before is not None else default_name(mine),
                 self._merged(mine, other, kind),
-                frozenset(hidden | _ids(other)),
+                frozenset(hidden | right.same(other)),
             )
         # `*` lists the columns of the last join first.
         self._scope.merged = {**merged, **{k: m for k, m in left.merged.items() if k not in merged}}
@@ -343,10 +343,6 @@ def _is_relation(node: exp.Expr) -> bool:
 
 def _without(node: exp.Expr, left_out: str) -> exp.Expr:
     return type(node)(**{key: value for key, value in node.args.items() if key != left_out})
-
-
-def _ids(expr: Expr) -> frozenset[ColumnId]:
-    return frozenset(column.id for column in columns_of(expr))
 
 
 def _refuse_names_that_are_there_twice(

@@ -24,7 +24,7 @@ from narrows.logical.builder.recursion import is_recursive, plan_recursion
 from narrows.logical.builder.select import SelectBuilder
 from narrows.logical.nodes import Distinct, NamedExpr, Node, Project, Sort, relation_of
 from narrows.logical.relational_nodes import SetKind, SetOperation, Union, Values
-from narrows.logical.results import rename_columns, result_relation
+from narrows.logical.results import rename_columns, repeated_outputs, result_relation
 from narrows.notices import Notice
 from narrows.schema import Field, Struct
 from narrows.sql.binder.context import Ids, Problems, name_of, refused, span_of
@@ -113,6 +113,8 @@ class QueryPlanner:
         chosen = plan.outputs if columns is None else columns
         named = [NamedExpr(column.name, column) for column in chosen]
         relation = relation_of(self.ids.new(), None, named)
+        if columns is None:
+            relation = replace(relation, repeated=repeated_outputs(plan))
         return Project(child=plan, fields=tuple(named), relation=relation)
 
     def _plan(self, tree: exp.Expr) -> Node:
@@ -200,7 +202,11 @@ class QueryPlanner:
             Field(mine.name, common([mine.dtype, other.dtype]))
             for mine, other in zip(left.outputs, right.outputs, strict=True)
         )
-        relation = Relation(self.ids.new(), None, Struct(schema))
+        there = repeated_outputs(right)
+        repeated = {
+            p: first for p, first in repeated_outputs(left).items() if there.get(p) == first
+        }
+        relation = Relation(self.ids.new(), None, Struct(schema), repeated=repeated)
         keeps_all = not tree.args.get("distinct")
         if not isinstance(tree, exp.Union):
             operation = SetKind.INTERSECT if isinstance(tree, exp.Intersect) else SetKind.EXCEPT

@@ -52,6 +52,7 @@ from narrows.logical.nodes import (
     relation_of,
 )
 from narrows.logical.relational_nodes import Subquery
+from narrows.logical.results import repeated_columns
 from narrows.logical.walk import topological
 from narrows.notices import Notice
 from narrows.schema import BOOLEAN, UNKNOWN
@@ -96,6 +97,7 @@ class SelectBuilder:
         self._subqueries = WaitingSubqueries(self._ids, inside.plan)
         self._binder.plan_subquery = self._subqueries.add
         self._from = FromPlanner(self._binder, queries, self._subqueries)
+        self._renamed: set[int] = set()
 
     def build(self, tree: exp.Select) -> Node:
         if not tree.expressions:
@@ -146,6 +148,7 @@ class SelectBuilder:
         selected = bind_select_list(tree, self._binder)
         self._scope.aliases = {}
         items, named = selected.items, group.named_keys()
+        self._renamed = selected.renamed
         if self._queries.on_top:
             self._queries.notices.extend(selected.notices)
         clauses = Clauses(items, self._subqueries, selected.generated)
@@ -212,11 +215,17 @@ class SelectBuilder:
         )
         if keys and not sort_last:
             plan = Sort(child=plan, keys=tuple(keys))
-        relation = relation_of(self._ids.new(), None, items)
+        relation = replace(
+            relation_of(self._ids.new(), None, items), repeated=self._repeated(items)
+        )
         plan = Project(child=plan, fields=tuple(items), relation=relation)
         if distinct is not None:
             plan = Distinct(child=plan)
         return self._sorted_last(plan, keys, distinct=distinct) if keys and sort_last else plan
+
+    def _repeated(self, items: Sequence[NamedExpr]) -> dict[int, int]:
+        own = (None if place in self._renamed else item.expr for place, item in enumerate(items))
+        return repeated_columns([*own], self._scope.relations)
 
     def _sorted_last(
         self, plan: Node, keys: Sequence[SortKey], distinct: exp.Distinct | None
@@ -241,15 +250,17 @@ class SelectBuilder:
                     )
                 shown.append(NamedExpr(default_name(key.expr), key.expr))
         if len(shown) > width:
-            relation = relation_of(relation.id, None, shown)
+            relation = replace(relation_of(relation.id, None, shown), repeated=relation.repeated)
             plan = replace(projection, fields=tuple(shown), relation=relation)
             for place, item in enumerate(shown[width:], start=width):
                 outputs.setdefault(item.expr, relation.column(place))
         by = tuple(key._replace(expr=rewrite(key.expr, outputs.get)) for key in keys)
         plan = Sort(child=plan, keys=by)
-        return (
-            plan if len(shown) == width else self._queries.renamed(plan, relation.columns[:width])
-        )
+        if len(shown) == width:
+            return plan
+        shortened = self._queries.renamed(plan, relation.columns[:width])
+        relation = replace(shortened.relation, repeated=relation.repeated)
+        return replace(shortened, relation=relation)
 
 
 _ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)

@@ -34,6 +34,8 @@ class SelectList:
     items: list[NamedExpr] = field(default_factory=list)
     generated: list[Generated] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    renamed: set[int] = field(default_factory=set)
+    """The places of items that AS makes columns of their own: `a AS a`, unlike `a`."""
 
 
 def bind_select_list(tree: exp.Select, binder: Binder) -> SelectList:
@@ -72,6 +74,8 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
 
 
 def _add_item(node: exp.Expr, name: str, expr: Expr, binder: Binder, selected: SelectList) -> None:
+    if isinstance(node, exp.Alias):
+        selected.renamed.add(len(selected.items))
     selected.items.append(NamedExpr(name, expr))
     if isinstance(node, exp.Alias) or _is_part(node, expr):
         binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`; `s.x, x + 1`

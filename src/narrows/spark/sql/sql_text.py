@@ -230,7 +230,8 @@ def _element(base: Typed, index: str, declared: DataType) -> Typed:
         case Array(element):
             return Typed(f"get({base.text}, {index})", element)
         case Map(_, value):
-            return Typed(f"try_element_at({base.text}, {index})", value)
+            # As users write it: of such accesses Spark knows how to correlate by them.
+            return Typed(f"{_operand(base.text)}[{index}]", value)
         case _:
             return Typed(f"{_operand(base.text)}[{index}]", declared)
 

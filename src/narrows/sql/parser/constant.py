@@ -69,7 +69,8 @@ class ConstantParser(SparkParser):
         if not token or not (quoted or named):  # no token at all: the end
             self.raise_error("expected the name of a field")
         self._advance()
-        return _step(token.text)
+        # As in Spark, a dot in backticks is one of the path's; `v:['a.b']` is a name with a dot.
+        return "".join(map(_step, token.text.split(".")))
 
     def _path_index(self) -> str:
         token = self._curr
