@@ -224,6 +224,8 @@ class SelectBuilder:
         return self._sorted_last(plan, keys, distinct=distinct) if keys and sort_last else plan
 
     def _repeated(self, items: Sequence[NamedExpr]) -> dict[int, int]:
+        if self._queries.on_top:
+            return {}  # nobody selects from it
         own = (None if place in self._renamed else item.expr for place, item in enumerate(items))
         return repeated_columns([*own], self._scope.relations)
 
