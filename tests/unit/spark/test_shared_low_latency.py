@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
+from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.demand import ALL, NOTHING
 from narrows.errors import NarrowsError
 from narrows.projection.columns import DecodeProjection
+from narrows.shared.ingest_task import IngestUnion
 from narrows.shared.log import SharedLog
 from narrows.shared.registry import ConsumerRegistry
 from narrows.shared.source import CONSUMER, FOLDER
+from narrows.spark.shared import ingest
 from narrows.spark.shared.group import Group
 from narrows.spark.shared.group_member import Member, MemberQuery
 from narrows.spark.shared.ingest import Ingest
@@ -143,6 +146,32 @@ def test_who_loses_its_task_goes_on_by_itself_and_comes_back(
     assert all(query.exception() is None for query in queries)
     for query in queries:
         query.stop()
+
+
+def test_what_is_much_is_shared_out_to_a_job(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[int] = []
+    decode = Ingest._by_job
+
+    def noted(self: Ingest, union: IngestUnion, entry: Entry) -> list[str]:
+        jobs.append(union.number)
+        return decode(self, union, entry)
+
+    monkeypatch.setattr(Ingest, "_by_job", noted)
+    query = stream.start("first")
+    stream.copying.put(2)
+    stream.await_all("first")
+    assert not jobs
+    monkeypatch.setattr(ingest, "_ALONE_BYTES", 0)
+    stream.copying.put(2)
+    stream.await_all("first")
+    assert jobs
+    monkeypatch.undo()
+    stream.copying.put(2)
+    stream.await_all("first")
+    assert len(_threads("tasks of shared stream")) == 2, "they are there as before"
+    query.stop()
 
 
 def test_without_a_free_core_nobody_is_disturbed(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ job a crash cut short is decoded again, while one that is published is left alon
 
     new payloads ─► an entry, journaled ─► the union of now ─► a job: segments ─► published
 
-For low latency there is no job: a task that lasts is told of the entry.
+For low latency there is no job: a task that lasts is told of the entry, unless there is so much to
+decode that several tasks are done sooner.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import ConsumerRegistry
 from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.streaming.patience import Patience
+from narrows.spark.streaming.pauses import Pauses
 from narrows.worker.carried import Carried
 from narrows.worker.lasting import done_of
 from narrows.worker.read_spec import ReadSpec
 
 _MESSAGE = "message"
 _LOOK_SECONDS = 0.05
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.016
-"""Seconds between two looks, for low latency: longer each time that there is nothing new."""
+_ALONE_BYTES = 16 << 20
+"""So many bytes of payload the task that lasts decodes by itself; more are worth a job."""
 _FOLDS_EVERY = 1.0
 """Seconds after which less is kept of what was taken, for low latency makes entries by the
 hundred."""
@@ -91,8 +93,8 @@ class Ingest:
         self._quick = False
         self._tasks: LastingTasks | None = None
         self._tasks_lock = threading.Lock()
-        self._idle = 0.0
-        """The pause before this look, if it found nothing; for low latency."""
+        self._pauses = Pauses()
+        """For low latency."""
         self._folded = 0.0
 
     # --- for the stream ---------------------------------------------------------------------------
@@ -173,7 +175,7 @@ class Ingest:
                 number = self._patience.ask(self._next)
                 if number is not None:
                     self._decode(number)
-                    self._idle = 0.0
+                    self._pauses.found()
                 elif self._every is None and not self._goals:
                     return
                 else:
@@ -207,8 +209,7 @@ class Ingest:
         tasks = self._tasks
         if tasks is not None:
             tasks.check()
-            self._idle = min(max(2 * self._idle, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-            return max(self._idle, 2 * (time.monotonic() - began))
+            return self._pauses.after(time.monotonic() - began)
         left = (self._every or 0.0) - (time.monotonic() - began)
         return max(_LOOK_SECONDS, left)
 
@@ -233,7 +234,7 @@ class Ingest:
         union = IngestUnion(number, applied.version, applied.demand)
         entry = self._log.entry(number)
         tasks = self._tasks
-        if tasks is None:
+        if tasks is None or self._source.size(entry) > _ALONE_BYTES:
             messages = self._by_job(union, entry)
         else:
             messages = self._by_tasks(tasks, union, entry)

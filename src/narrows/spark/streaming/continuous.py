@@ -23,6 +23,7 @@ from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.spark.streaming.intake import Intake
+from narrows.spark.streaming.pauses import Pauses
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import EntryPosition
@@ -31,12 +32,6 @@ from narrows.worker.lasting import message_of, receipts_of
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import publish, sweep
 
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.016
-"""Seconds between two looks for something new: short after something came, longer each time that
-there is nothing."""
-_LOOKING_SHARE = 2
-"""A pause is so many times as long as the look before it: who looks at a folder of a hundred
-thousand files must not do nothing else."""
 _SETTLES_EVERY = 1.0
 """Seconds after which the position is on the disk, and the source knows of it."""
 _STOPS_WITHIN = 2.0
@@ -192,15 +187,14 @@ class ContinuousQuery:
             pass
 
     def _go_on(self) -> None:
-        intake, pause, settled = self._loop.intake, _SHORTEST_PAUSE, time.monotonic()
+        intake, pauses, settled = self._loop.intake, Pauses(), time.monotonic()
         while not self._stopped.is_set():
             began = time.monotonic()
             if intake.ask(lambda: self._loop.step(intake.look)):
-                pause = _SHORTEST_PAUSE
+                pauses.found()
             else:
                 self._tasks.check()
-                self._stopped.wait(max(pause, _LOOKING_SHARE * (time.monotonic() - began)))
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                self._stopped.wait(pauses.after(time.monotonic() - began))
             if time.monotonic() - settled > _SETTLES_EVERY:
                 self._loop.settle()
                 settled = time.monotonic()
