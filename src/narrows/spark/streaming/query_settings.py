@@ -19,8 +19,17 @@ would write RocksDB's own list of files again, which grows with every batch, for
 
 _LOG_IS_KEPT_FOR = "spark.sql.streaming.fileSource.log.cleanupDelay"
 """How long Spark keeps files of its log of markers, besides those of the last 100 batches. The
-default of ten minutes is for stores that do not show at once what was written. A query looks at
-this in a thread of its own, some time after it was started: so it is set and left."""
+default of ten minutes is for stores that do not show at once what was written."""
+
+_CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
+_SPARK = "4.3."
+_RENAMED = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""How files of a checkpoint come to be: written aside and renamed, either way. Spark's default asks
+after links as it goes, for which Hadoop, where it has no native library, starts `readlink`: thirty
+processes in a micro-batch, and half of the time that one with state takes. Our state folders have
+no links to be looked through. The name is that of one version of Spark."""
 
 LOG_IS_KEPT_FOR = "10s"
 _STARTING = threading.Lock()
@@ -41,7 +50,7 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
         wanted[_PROVIDER] = _ROCKSDB
         wanted[_CHANGES] = "true"
     with _STARTING:
-        spark.conf.set(_LOG_IS_KEPT_FOR, LOG_IS_KEPT_FOR)
+        _set_for_good(spark)
         before = {key: spark.conf.get(key, None) for key in wanted}
         for key, value in wanted.items():
             spark.conf.set(key, value)
@@ -53,3 +62,11 @@ def query_settings(spark: SparkSession, plan: Node, *, closes_later: bool) -> It
                     spark.conf.unset(key)
                 else:
                     spark.conf.set(key, earlier)
+
+
+def _set_for_good(spark: SparkSession) -> None:
+    """What a query looks at in a thread of its own, some time after it was started: so these are
+    set and left."""
+    spark.conf.set(_LOG_IS_KEPT_FOR, LOG_IS_KEPT_FOR)
+    if spark.version.startswith(_SPARK) and spark.conf.get(_CHECKPOINT_FILES, None) is None:
+        spark.conf.set(_CHECKPOINT_FILES, _RENAMED)
