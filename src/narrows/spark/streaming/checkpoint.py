@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 from narrows.connectors.entry_log import EMPTY
 from narrows.errors import Code, NarrowsError, fail
+from narrows.spark.streaming.checksums import agrees
 from narrows.spark.streaming.markers import entry_of
 from narrows.spark.streaming.source_log import COMPACT, move, move_schemas, shorten
 from narrows.worker.watermark import checkpoint_watermark, last_commit
@@ -75,6 +76,8 @@ def check_checkpoint(checkpoint: Path) -> None:
                 path.unlink()
     move_schemas(checkpoint)
     checkpoint_watermark(checkpoint)  # reads the newest commit
+    for number in sorted(_numbers(checkpoint / "commits"))[-1:]:
+        _check_sums(checkpoint / "commits" / str(number))
     begun = max(_numbers(checkpoint / "offsets"), default=None)
     if begun is None:
         return
@@ -83,13 +86,25 @@ def check_checkpoint(checkpoint: Path) -> None:
     for source in _numbers(checkpoint / "sources"):
         _check_source(checkpoint, checkpoint / "sources" / str(source))
     metadata = checkpoint / "metadata"
+    _check_sums(metadata)
     try:
         uuid.UUID(_parsed(metadata, "\n".join(_lines(metadata)))["id"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _is_damaged(metadata, "it is not what Spark wrote") from error
 
 
+def _check_sums(path: Path) -> None:
+    """Only while no query runs: Spark renames a file, and then its checksums."""
+    try:
+        same = agrees(path)
+    except OSError as error:
+        raise _is_damaged(path, error) from error
+    if not same:
+        raise _is_damaged(path, "it is not what its checksums say")
+
+
 def _check_offsets(path: Path) -> None:
+    _check_sums(path)
     if len(lines := _lines(path)) < 3:
         raise _is_damaged(path, "it was cut off")
     _has(path, _parsed(path, lines[1]), _OF_BATCHES)
@@ -105,6 +120,7 @@ def _check_source(checkpoint: Path, source: Path) -> None:
     compact = [place for place, name in enumerate(names) if name.endswith(COMPACT)]
     if _is_log(checkpoint, source):
         for name in names[compact[-1] if compact else 0 :]:
+            _check_sums(source / name)
             for line in _lines(source / name)[1:]:
                 _has(source / name, _parsed(source / name, line), _OF_MARKERS)
 
