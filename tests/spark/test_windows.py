@@ -125,6 +125,23 @@ def test_a_subquery_below_a_window_gives_no_hidden_columns(
     assert sorted(map(tuple, session.query(query).collect())) == [(1, 2), (1, 2), (2, 2), (2, 2)]
 
 
+def test_groups_that_nobody_asks_anything_of(session: narrows.Session, folder: Path) -> None:
+    put(folder, "a.json", *({"k": i % 3, "a": i, "ts": i} for i in range(12)))
+    for window in (
+        "tumblingwindow('ss', 6)",
+        "hoppingwindow('ss', 6, 3)",
+        "sessionwindow('ss', 4)",
+        "slidingwindow('ss', 6)",
+        "countwindow(2)",
+        "statewindow(a > 3, a > 7)",
+    ):
+        groups = f"(SELECT k, count(*) AS n FROM timed GROUP BY k, {window}) x"
+        asked = [row.k for row in session.query(f"SELECT x.k, x.n FROM {groups}").collect()]
+        found = session.query(f"SELECT x.k FROM {groups}").collect()
+        assert sorted(row.k for row in found) == sorted(asked)
+        assert asked
+
+
 @pytest.mark.parametrize("window", ["sessionwindow('ss', 3)", "countwindow(2)"])
 def test_what_a_subquery_does_with_a_table_is_no_state_of_the_stream(
     session: narrows.Session, folder: Path, window: str

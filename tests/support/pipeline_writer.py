@@ -73,6 +73,8 @@ class PipelineWriter:
         self.is_plain = True
         """Can all of it be said in Spark's words?"""
         self.joins_streams = False
+        self.waits = False
+        """May rows of an outer join wait for a match when the input has ended?"""
 
     def _chance(self, of: float) -> bool:
         return self._random.random() < of
@@ -81,8 +83,10 @@ class PipelineWriter:
         return f"{prefix}{next(self._count)}"
 
     def pipeline(self) -> Written:
-        rows = self._from(2)
+        of_two = self._chance(0.15)
+        rows = self._with_stream(self._source("s1")) if of_two else self._from(2)
         if self._chance(0.65):
+            self.waits = False  # windows close at the end, and so does what is below
             return self._windowed(rows, [self._name("v") for _ in range(5)])
         where = self._where(rows)
         items = [self._value(rows) for _ in range(2)]
@@ -110,7 +114,10 @@ class PipelineWriter:
         """Groups of a window: a key, aggregates, and perhaps the window's beginning."""
         key, one = self._random.choice(rows.numbers), self._random.choice(rows.numbers)
         where = self._where(rows)
-        kind = self._random.choice(["tumbling", "hopping", "session", "sliding", "count", "state"])
+        kinds = ["tumbling", "hopping", "session"]
+        # Mostly there is no use in asking for an order that rows do not have.
+        kinds += ["sliding", "count", "state"] if rows.place or self._chance(0.1) else []
+        kind = self._random.choice(kinds)
         calls = self._calls(rows, by_time=kind == "sliding")
         chosen = self._random.sample(calls, len(names) - 2)
         if rows.place and self._chance(0.3):  # beside aggregates: its value on the last row
@@ -200,7 +207,7 @@ class PipelineWriter:
     # --- values -----------------------------------------------------------------------------------
 
     def _value(self, rows: _Rows) -> Written:
-        if self._chance(0.35):
+        if self._chance(0.35 if rows.place else 0.05):
             return self._remembering(rows)
         one, other = (self._random.choice(rows.numbers) for _ in range(2))
         made = [one, one, f"{one} + {other}", f"CASE WHEN {one} > 1 THEN {other} END"]
@@ -246,7 +253,7 @@ class PipelineWriter:
             return rows
         if self._chance(0.25):
             return self._with_table(rows)
-        return self._with_stream(rows) if self._chance(0.25) else rows
+        return self._with_stream(rows) if self._chance(0.4) else rows
 
     def _with_table(self, rows: _Rows) -> _Rows:
         other = self._source(TABLE)
@@ -266,7 +273,9 @@ class PipelineWriter:
         if "LATERAL VIEW" in other.text.ours:
             return rows
         self.joins_streams = True
-        return self._joined(rows, other, kind, bound if kind != "JOIN" or self._chance(0.5) else "")
+        self.waits |= kind == "LEFT JOIN"
+        bounded = kind != "JOIN" or self._chance(0.5)
+        return replace(self._joined(rows, other, kind, bound if bounded else ""), place="")
 
     def _joined(self, rows: _Rows, other: _Rows, kind: str, bound: str) -> _Rows:
         left, right = self._random.choice(rows.numbers), self._random.choice(other.numbers)

@@ -24,6 +24,8 @@ class Pipeline(NamedTuple):
     plain: str | None
     """The same in Spark's own words over `plain_views`, where there are such."""
     joins_streams: bool
+    waits: bool
+    """Does a query give rows that the pipeline keeps, to be matched some other time?"""
 
 
 class Made(NamedTuple):
@@ -97,7 +99,8 @@ def make_pipelines(random: Random, catalog: narrows.Catalog, wanted: int) -> Mad
         writer = PipelineWriter(random)
         ours, sparks = writer.pipeline()
         if _can_be_planned(ours, catalog):
-            made.append(Pipeline(ours, sparks if writer.is_plain else None, writer.joins_streams))
+            plain = sparks if writer.is_plain else None
+            made.append(Pipeline(ours, plain, writer.joins_streams, writer.waits))
         else:
             refused += 1
             assert refused < 20 * wanted, "hardly anything can be planned"

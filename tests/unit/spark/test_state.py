@@ -69,7 +69,15 @@ def test_an_empty_name_is_the_folder_of_nobody(place: Callable[[StateFolder, str
 @pytest.mark.parametrize("command", ["reset", "dead-letters"])
 def test_commands_touch_nothing_outside(tmp_path: Path, command: str, name: str) -> None:
     state = tmp_path / "deep" / "state"
-    for folder in ("checkpoints", "files", "clocks", "statistics", "pipelines", "dead_letters"):
+    for folder in (
+        "checkpoints",
+        "files",
+        "clocks",
+        "newest",
+        "statistics",
+        "pipelines",
+        "dead_letters",
+    ):
         (state / folder / "p").mkdir(parents=True)
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious.json").write_text("{}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import narrows
+from narrows.connectors.base import Share
 from narrows.connectors.opening import open_source
 from narrows.logical.walk import topological
 from narrows.physical.join_filters import JoinFilter, Keys
@@ -19,6 +20,7 @@ from narrows.spark.read.reader import key_spec, read_spec
 from narrows.worker.key_sets import KeySet, key_set
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.table_keys import TableKeys, read_keys
 
 TABLES = {
     "few": ("id INT, kind STRING, label STRING", 7),
@@ -49,9 +51,14 @@ def catalog(tmp_path: Path) -> narrows.Catalog:
 
 
 def shipped(sql: str, catalog: narrows.Catalog) -> dict[str, list[dict[str, object]]]:
-    """What the readers of a query ship."""
+    """What the readers of a query ship; tasks that read keys by themselves ship the same."""
     nodes = topological(plan(sql, catalog).physical)
     readers = {node.relation.id: node for node in nodes if isinstance(node, PhysicalDecoder)}
+
+    def table(keys: Keys) -> TableKeys:
+        tests = [table(made.keys) for made in keys.filters]
+        spec = key_spec(readers[keys.relation], keys, tests)
+        return TableKeys(spec, tuple(_shares(spec)))
 
     def sets(filters: Sequence[JoinFilter]) -> list[KeySet]:
         return [key_set(_listed(lists(made.keys))) for made in filters]
@@ -66,13 +73,19 @@ def shipped(sql: str, catalog: narrows.Catalog) -> dict[str, list[dict[str, obje
         spec = read_spec(node, ["not asked here"] * len(node.join_filters))
         batches = _read(spec, sets(node.join_filters))
         made[node.source.name] = [row for batch in batches for row in batch.to_pylist()]
+        alone = read_spec(node, [table(each.keys) for each in node.join_filters])
+        again = [row for batch in _read(alone, read_keys(alone)) for row in batch.to_pylist()]
+        assert again == made[node.source.name]
     return made
 
 
 def _read(spec: ReadSpec, keys: Sequence[KeySet]) -> list[pa.RecordBatch]:
+    return [batch for share in _shares(spec) for batch in read_share(spec, share, keys=keys)]
+
+
+def _shares(spec: ReadSpec) -> Sequence[Share]:
     source = open_source(spec.connector, spec.declared)
-    shares = source.split(source.whole(source.available()), 2)
-    return [batch for share in shares for batch in read_share(spec, share, keys=keys)]
+    return source.split(source.whole(source.available()), 2)
 
 
 def _listed(batches: Sequence[pa.RecordBatch]) -> pa.Scalar:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from narrows.expressions.nodes import Call, Expr, columns_of
@@ -18,6 +19,7 @@ from narrows.logical.conjuncts import split
 from narrows.logical.nodes import Filter, Join, Node
 from narrows.logical.walk import topological
 from narrows.schema import TIMESTAMP
+from narrows.spark.sql.parsed import parsed_query
 from narrows.spark.sql.sql_text import SparkSql, Typed
 
 _COMPARISONS = [operator(name) for name in ("=", "<", "<=", ">", ">=", "between")]
@@ -28,11 +30,17 @@ def join_lag(plan: Node, spark: SparkSession) -> int:
     """Milliseconds, and rather more than too few: all that is added to times and compared with
     those of another relation, together."""
     moved = [text for node in topological(plan) for text in _moved(node)]
-    if not moved:
+    return sum(_milliseconds(text, spark) for text in moved)
+
+
+def _milliseconds(moved: str, spark: SparkSession) -> int:
+    """How far from the beginning of 1970; 0 for what is no time, as an hour's name."""
+    try:
+        asked = parsed_query(spark, f"SELECT abs(unix_micros(TRY_CAST({moved} AS TIMESTAMP))) AS m")
+        found = asked.collect()[0]["m"]
+    except PySparkException:
         return 0
-    micros = ", ".join(f"abs(unix_micros(CAST({text} AS TIMESTAMP)))" for text in moved)
-    found = spark.sql(f"SELECT array({micros}) AS moved").collect()[0]["moved"]
-    return sum(-(-int(each) // 1_000) + 1 for each in found)
+    return 0 if found is None else found // 1_000 + 2
 
 
 def _moved(node: Node) -> Iterator[str]:

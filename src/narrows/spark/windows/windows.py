@@ -187,6 +187,7 @@ def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation, time: Ru
     bounds = {name: node.bound(expr) for expr, name in keys}
     group = [_key(frame, expr, name) for expr, name in keys if bounds[name] is None]
     folded = [parsed_column(frame.sql.text(expr)).alias(name) for expr, name in calls]
+    folded = folded or [F.count(F.lit(1)).alias(_ROWS)]  # groups that nobody asks anything of
     data = frame.data.groupBy(*_grouping(frame, window, group)).agg(*folded)
     for name, bound in bounds.items():
         if bound is not None:

@@ -122,7 +122,7 @@ class Folding:
             for number, fold in enumerate(self.folds)
         ]
         keys = rows[0].values[: self.keys] if rows else ()
-        return [(*keys, *results) for results in zip(*columns, strict=True)]
+        return [(*keys, *(column[place] for column in columns)) for place in range(len(spans))]
 
 
 _NAN = float("nan")
