@@ -23,6 +23,7 @@ from narrows.expressions.nodes import (
     FieldAccess,
     Literal,
     columns_of,
+    columns_of_all,
     rewrite,
 )
 from narrows.logical.nodes import (
@@ -204,16 +205,18 @@ class Compiler:
         self._estimates = Estimates(plan)
         self._done: dict[int, Frame] = {}
         for node, frame in given.items():
-            self._done[id(node)] = self._given(
-                node, replace(frame, rows=SparkRows(views, frame.data))
-            )
+            there = replace(frame, rows=SparkRows(views, frame.data))
+            self._done[id(node)] = self._given(plan, node, there)
 
-    def _given(self, node: Node, frame: Frame) -> Frame:
+    def _given(self, plan: Node, node: Node, frame: Frame) -> Frame:
         """Rows that are there already. Answers of subqueries are texts, which name views of when
-        those rows were compiled; so they are written anew."""
-        for below in topological(node):
-            if isinstance(below, Subquery) and below.relation.column(0).id in frame.columns:
-                frame = with_subquery(self, below, frame)
+        those rows were compiled; those that somebody above looks at are written anew."""
+        below = set(map(id, topological(node)))
+        above = [each for each in topological(plan) if id(each) not in below]
+        asked = {c.id for each in above for c in columns_of_all(each.expressions)}
+        for subquery in (each for each in topological(node) if isinstance(each, Subquery)):
+            if subquery.relation.column(0).id in asked & frame.columns.keys():
+                frame = with_subquery(self, subquery, frame)
         return frame
 
     def frame(self, node: Node) -> Frame:
