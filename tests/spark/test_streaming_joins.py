@@ -138,6 +138,8 @@ WINDOWS = {
     "waiting": "SELECT f.k, count(s.k) AS n, window_start() AS w FROM fast f LEFT JOIN slow s"
     " ON f.k = s.k AND s.ts BETWEEN f.ts AND f.ts + INTERVAL '10' MINUTE"
     " GROUP BY f.k, sessionwindow('ss', 45)",
+    "together": "SELECT x.k, count(*) AS n, window_start() AS w FROM (SELECT k FROM fast UNION ALL"
+    " SELECT k FROM slow) x GROUP BY x.k, tumblingwindow('mi', 1)",
     # Windows of one stream beside the other.
     "beside": "SELECT x.k, x.n, x.w FROM (SELECT k, count(*) AS n, window_start() AS w FROM fast"
     " GROUP BY k, hoppingwindow('mi', 2, 1)) x JOIN slow s ON x.k = s.k",

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from narrows.errors import Code, NarrowsError, Problem, Span, listed
+from narrows.errors import Code, NarrowsError, Problem, Span
 from narrows.expressions.nodes import Call, walk_all
 from narrows.logical.nodes import (
-    DecodedSource,
     Generate,
     Join,
     JoinKind,
@@ -61,26 +60,6 @@ def _problems(node: Node, runs: bool) -> Iterator[Problem]:
                 f"{what} goes by the {quality} of rows, and the rows of {rows} have none",
                 span,
                 "let it see the rows of the stream itself, in a subquery below",
-            )
-            return
-    if runs and isinstance(node, Window):
-        yield from _of_several_streams(node)
-
-
-def _of_several_streams(node: Window) -> Iterator[Problem]:
-    """Windows close behind the stream that is behind the others. So at the end of a bounded run
-    nobody knows how far the others have come, and which of their windows are open."""
-    for union in (below for below in topological(node) if isinstance(below, Union)):
-        sources = [n.source for n in topological(union) if isinstance(n, DecodedSource)]
-        streams = {source.name for source in sources if not source.bounded}
-        if len(streams) > 1:
-            what, span = _what_of(node)
-            yield Problem(
-                Code.NOT_SUPPORTED,
-                f"{what} goes by the time of one stream, and UNION makes one of"
-                f" {listed(sorted(f'`{name}`' for name in streams))}",
-                span,
-                "let two pipelines write them into one topic in memory, and cut the stream of it",
             )
             return
 
