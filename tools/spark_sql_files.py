@@ -2,10 +2,10 @@
 
     python tools/spark_sql_files.py FOLDER [--show different,foreign] [--only GLOB] [--pruned]
 
-See `tests/support/sql_files.py` for what a file looks like, `tools/spark_sql_inputs.py` for Spark's
-own tests and TPC-DS as such files; `--only 'window*.sql'` takes some of them at a time. Prints how
-many queries gave the same rows, other rows, an error that is not ours, or were refused, and how
-often with which message. A file has a Spark session of its own, and tables that it creates are
+See `tests/support/sql_files.py` for what a file looks like and for the kinds of answers,
+`tools/spark_sql_inputs.py` for Spark's own tests and TPC-DS as such files; `--only 'window*.sql'`
+takes some of them at a time. Prints how many answers there were of each kind, and how often a
+refusal had which message. A file has a Spark session of its own, and tables that it creates are
 dropped after it. The command fails when a query gave other rows or a foreign error.
 """
 
