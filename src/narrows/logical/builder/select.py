@@ -139,9 +139,10 @@ class SelectBuilder:
     # --- binding ----------------------------------------------------------------------------------
 
     def _bind_clauses(self, tree: exp.Select) -> Clauses:
-        self._binder.named_windows = {
-            window.name.casefold(): window for window in tree.args.get("windows") or ()
-        }
+        windows: list[exp.Window] = tree.args.get("windows") or []
+        self._binder.named_windows = {window.name.casefold(): window for window in windows}
+        if len(self._binder.named_windows) < len(windows):
+            raise fail(Code.DUPLICATE_OBJECT, "WINDOW gives one name twice", span_of(windows[-1]))
         group = GroupBy(tree.args.get("group"), self._binder)
         self._scope.in_the_end = group.set_number
         self._scope.aliases = group.named_keys()
