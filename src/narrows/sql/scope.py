@@ -193,6 +193,16 @@ class Scope:
             scope = scope.outer
         return False
 
+    def hides(self, word: str) -> bool:
+        """Whether a function that is called without brackets is none here: where a relation of the
+        query itself, or a lambda, has that name. An alias does where the result is sorted only."""
+        folded = word.casefold()
+        if any(folded in variables for variables in self._variables):
+            return True
+        if self.aliases_first and folded in self.aliases:
+            return True
+        return self._find_column(Name(word, None), hidden=False) is not None
+
     def has(self, name: Name) -> bool:
         """Whether a name means something here, whatever is around."""
         return self._resolve_here([name]) is not None

@@ -76,3 +76,8 @@ SELECT (*) FROM (SELECT a, b FROM e);
 SELECT 6 IN (*), a FROM (SELECT a, b FROM e) WHERE 5 IN (a, *);
 SELECT a, b FROM e ORDER BY b LIMIT 1 + 1 OFFSET 3 - 2;
 SELECT named_struct('a', 1) AS c FROM VALUES (NULL) t(c) GROUP BY c HAVING c.a = 1;
+
+-- A column goes before a function without brackets, and that before aliases and what is around.
+SELECT typeof(current_date), typeof(current_timestamp), typeof(user) FROM (SELECT 1 AS current_date, 2 AS current_timestamp, 3 AS user);
+SELECT typeof(current_date), typeof((SELECT current_timestamp)), (SELECT user) = user() FROM (SELECT 2 AS current_timestamp, 3 AS user);
+SELECT 1 AS current_date, typeof(current_date), 'x' AS user, user = user() FROM e ORDER BY current_date, user;

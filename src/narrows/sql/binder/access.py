@@ -60,7 +60,7 @@ def bind_access(binder: Binder, node: exp.Expr) -> Expr:
         names.append(name_of(steps.pop(0)))
     if len(names) == 1 and not steps:
         word = names[0].text.lower()
-        if word in forms.WITHOUT_BRACKETS and not binder.scope.knows(names):
+        if word in forms.WITHOUT_BRACKETS and not binder.scope.hides(word):
             return binder.call(binder.function(word, names[0].span), (), names[0].span)
     value, fields = _resolved(binder, names, steps) if names else (binder.bind(node), [])
     for name in fields:

@@ -190,7 +190,10 @@ class Binder:
         if kind in forms.UNARY_OPERATORS:
             return operation(self, forms.UNARY_OPERATORS[kind], self.bind(node.this))
         if kind in forms.NILADIC:
-            return self.call(self.function(forms.NILADIC[kind], None), (), None)
+            name = forms.NILADIC[kind]
+            if self.scope.hides(name):
+                return bind_access(self, exp.column(name))
+            return self.call(self.function(name, None), (), None)
         if kind in forms.REFUSED:
             raise refused(forms.REFUSED[kind], node)
         return carried(self, node)
