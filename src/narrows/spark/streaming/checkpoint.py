@@ -23,7 +23,7 @@ from urllib.parse import unquote
 
 from narrows.connectors.entry_log import EMPTY
 from narrows.errors import Code, NarrowsError, fail
-from narrows.spark.streaming.checksums import agrees
+from narrows.spark.streaming.checksums import agrees, sums_of
 from narrows.spark.streaming.markers import entry_of
 from narrows.spark.streaming.source_log import COMPACT, move, move_schemas, shorten
 from narrows.worker.watermark import checkpoint_watermark, last_commit
@@ -100,7 +100,7 @@ def _check_sums(path: Path) -> None:
     except OSError as error:
         raise _is_damaged(path, error) from error
     if not same:
-        raise _is_damaged(path, "it is not what its checksums say")
+        raise _is_damaged(path, f"it is not what its checksums in `{sums_of(path)}` say")
 
 
 def _check_offsets(path: Path) -> None:

@@ -16,10 +16,15 @@ _HEAD = struct.Struct(">4si")
 _MAGIC = b"crc\0"
 
 
+def sums_of(path: Path) -> Path:
+    """Where the checksums of a file are kept."""
+    return path.with_name(f".{path.name}.crc")
+
+
 def agrees(path: Path) -> bool:
     """Is a file what its checksums say it is?"""
     try:
-        sums = path.with_name(f".{path.name}.crc").read_bytes()
+        sums = sums_of(path).read_bytes()
     except FileNotFoundError:
         return True
     if len(sums) < _HEAD.size:

@@ -32,6 +32,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
 
 from narrows.files.atomic import sweep, write_atomically
+from narrows.spark.streaming.checksums import sums_of
 
 COMPACT = ".compact"
 _KEPT = 20
@@ -92,6 +93,6 @@ def _rewrite(path: Path, change: Callable[[Sequence[str]], Sequence[str]]) -> No
     version, *lines = path.read_text("utf-8", "surrogateescape").split("\n")
     changed = change(lines)
     if changed != lines:
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        sums_of(path).unlink(missing_ok=True)
         text = "\n".join([version, *changed])
         write_atomically(path, text.encode("utf-8", "surrogateescape"))
