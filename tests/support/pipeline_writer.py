@@ -225,7 +225,7 @@ class PipelineWriter:
         rows.remembered.append(
             f"{call} OVER (PARTITION BY {key} ORDER BY {rows.place}{so_far}) AS {column}"
         )
-        return Written(ours, column)
+        return Written(ours, f"{rows.alias}.{column}")
 
     def _condition(self, rows: _Rows) -> str:
         one, other = (self._random.choice(rows.numbers) for _ in range(2))
