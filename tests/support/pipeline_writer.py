@@ -122,6 +122,7 @@ class PipelineWriter:
         chosen = self._random.sample(calls, len(names) - 2)
         if rows.place and self._chance(0.3):  # beside aggregates: its value on the last row
             value = self._remembering(rows)
+            self.is_plain &= len(chosen) > 1  # without aggregates a window gives its rows
             chosen[-1] = _in_sparks(value, self._last(value.sparks, rows, kind == "sliding"))
         items = [_same(key), *chosen]
         starts = Written("window_start()", "window.start")
