@@ -118,12 +118,12 @@ class PipelineWriter:
         # Mostly there is no use in asking for an order that rows do not have.
         kinds += ["sliding", "count", "state"] if rows.place or self._chance(0.1) else []
         kind = self._random.choice(kinds)
-        calls = self._calls(rows, by_time=kind == "sliding")
+        calls = self._calls(rows)
         chosen = self._random.sample(calls, len(names) - 2)
         if rows.place and self._chance(0.3):  # beside aggregates: its value on the last row
             value = self._remembering(rows)
             self.is_plain &= len(chosen) > 1  # without aggregates a window gives its rows
-            chosen[-1] = _in_sparks(value, self._last(value.sparks, rows, kind == "sliding"))
+            chosen[-1] = _in_sparks(value, self._last(value.sparks, rows))
         items = [_same(key), *chosen]
         starts = Written("window_start()", "window.start")
         seconds = self._random.choice([3, 10])
@@ -153,7 +153,7 @@ class PipelineWriter:
         having = f" HAVING {self._random.choice(conditions)}" if self._chance(0.3) else ""
         return Written.of("SELECT {} FROM {} GROUP BY {}, {}{}", listed, from_text, key, by, having)
 
-    def _calls(self, rows: _Rows, *, by_time: bool) -> list[Written]:
+    def _calls(self, rows: _Rows) -> list[Written]:
         value, other = self._value(rows), self._random.choice(rows.numbers)
         calls = [
             _same("count(*)"),
@@ -165,16 +165,13 @@ class PipelineWriter:
             _same(f"sort_array(collect_list({other}))"),
         ]
         if rows.place:
-            calls.append(
-                Written(f"last_row({value.ours})", self._last(value.sparks, rows, by_time))
-            )
+            calls.append(Written(f"last_row({value.ours})", self._last(value.sparks, rows)))
             for nested in rows.nested[:2]:
-                calls.append(Written(f"last_row({nested})", self._last(nested, rows, by_time)))
+                calls.append(Written(f"last_row({nested})", self._last(nested, rows)))
         return calls
 
-    def _last(self, value: str, rows: _Rows, by_time: bool) -> str:
-        place = f"struct({rows.time}, {rows.place})" if by_time else rows.place
-        return f"max_by({value}, {place})"
+    def _last(self, value: str, rows: _Rows) -> str:
+        return f"max_by({value}, {rows.place})"
 
     def _window(self, rows: _Rows, *seconds: int) -> str:
         lengths = ", ".join(f"'{length} seconds'" for length in seconds)
