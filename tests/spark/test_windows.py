@@ -22,6 +22,7 @@ from narrows.spark.windows.closing import ClosedMark
 from narrows.worker.dead_letters import read_dead_letters
 from narrows.worker.read import read_share
 from narrows.worker.watermark import checkpoint_watermark
+from narrows.worker.windows.steps import StepLog
 
 
 @pytest.fixture
@@ -77,19 +78,30 @@ def test_windows_in_processing_time_close_when_no_row_comes(
     assert rows == [{"k": 1, "total": 5}, {"k": 2, "total": 4}]
 
 
-def test_runs_that_end_close_windows_once(session: narrows.Session, folder: Path) -> None:
+@pytest.mark.parametrize("keeps", ["tasks", "spark"])
+def test_runs_that_end_close_windows_once(
+    session: narrows.Session, folder: Path, keeps: str
+) -> None:
+    session.execute(f"SET narrows.rule.window_into_reader = {'on' if keeps == 'tasks' else 'off'}")
     session.execute(
         "CREATE PIPELINE p INTO out AS SELECT k, count(*) AS n, window_start() AS since FROM timed"
         " GROUP BY k, tumblingwindow('ss', 10)"
     )
-    checkpoint = session.state.checkpoint("p")
+
+    def watermark() -> int:
+        if keeps == "spark":
+            return checkpoint_watermark(session.state.checkpoint("p"))
+        last = StepLog(session.state.windows("p")).last()
+        assert last is not None
+        return last.watermark
+
     put(folder, "a.json", {"k": 1, "ts": 1000}, {"k": 1, "ts": 1009})
     session.start("p", once=True).await_done(timeout=180)
     assert [row["n"] for row in session.rows("out")] == [2]
-    closed = checkpoint_watermark(checkpoint)
+    closed = watermark()
     assert closed == 1_010_000, "at the end of the last window, and no later"
     session.start("p", once=True).await_done(timeout=180)
-    assert checkpoint_watermark(checkpoint) == closed, "there was nothing to close"
+    assert watermark() == closed, "there was nothing to close"
     put(folder, "b.json", {"k": 1, "ts": 1005}, {"k": 1, "ts": 1010})
     run = session.start("p", once=True).await_done(timeout=180)
     assert [row["n"] for row in session.rows("out")] == [2, 1], (

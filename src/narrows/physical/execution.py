@@ -4,6 +4,7 @@ copy         its readers write: what is computed they can compute, so no row nee
 continuous   the same without micro-batches, in tasks that run as long as the pipeline
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
+windows      its readers fold rows into windows, in files; tasks merge those that close
 tables       a streaming query gives the rows of closed windows, or those that are to be sorted;
              what is above is made of a small table, batch by batch
 stream       a streaming query
@@ -26,6 +27,7 @@ from narrows.physical.nodes import (
     PhysicalStreamingAggregation,
 )
 from narrows.physical.paths import source_path
+from narrows.physical.window_groups import window_groups
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 
 
@@ -33,6 +35,7 @@ class ExecutionMode(Enum):
     COPY = "copy"
     CONTINUOUS = "continuous"
     GROUPED = "grouped"
+    WINDOWS = "windows"
     TABLES = "tables"
     STREAM = "stream"
 
@@ -62,6 +65,11 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
             how = f"its readers write, for {why}, in tasks that run as long as it does"
             return Execution(ExecutionMode.CONTINUOUS, how)
         return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
+    if window_groups(rows) is not None:
+        writes = isinstance(rows, PhysicalProject) and rows.in_reader
+        then = "tasks write" if writes else "Spark computes the rows of"
+        how = f"its readers fold rows into windows, and {then} those that close"
+        return Execution(ExecutionMode.WINDOWS, how)
     if kept_window(rows) is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
     if batch_of_rows(rows) is not None:
@@ -153,7 +161,6 @@ def selected_paths(project: PhysicalProject, reader: PhysicalReader) -> list[Pat
 def read_alone(rows: Node) -> PhysicalReader | None:
     """The reader that does everything there is to do for these rows; None if Spark has a part."""
     if isinstance(rows, PhysicalProject) and rows.in_reader:
-        assert isinstance(rows.child, PhysicalReader)
-        return rows.child
+        return rows.child if isinstance(rows.child, PhysicalReader) else None
     plain = plain_read(rows)
     return None if plain is None else plain.reader

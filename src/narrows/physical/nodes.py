@@ -182,7 +182,7 @@ class PhysicalProject(Project):
 
     delayed: frozenset[int] = frozenset()
     in_reader: bool = False
-    """Does the reader below compute them?"""
+    """Does the reader below compute them? Or, above windows that tasks merge, do those?"""
 
     @property
     def passthrough_messages(self) -> bool:
@@ -195,8 +195,8 @@ class PhysicalProject(Project):
 
     def info(self) -> Info:
         passes = {"passthrough_messages": "true"} if self.passthrough_messages else {}
-        where = {"in": "reader"} if self.in_reader else {}
-        return {**super().info(), **passes, **where}
+        where = "reader" if isinstance(self.child, PhysicalReader) else "tasks"
+        return {**super().info(), **passes, **({"in": where} if self.in_reader else {})}
 
 
 class PhysicalJoin(Join):
@@ -267,6 +267,11 @@ class PhysicalStreamingAggregation(Aggregation):
         return self.kind.cut_by_rows
 
     @property
+    def merges(self) -> bool:
+        """Do tasks keep its windows, as what readers made of their rows?"""
+        return isinstance(self.child, PhysicalPartialAggregation)
+
+    @property
     def group(self) -> tuple[Expr, ...]:
         """The keys, but for the window's bounds."""
         keys = (expr for _, expr in self.keys)
@@ -294,6 +299,7 @@ class PhysicalStreamingAggregation(Aggregation):
     def info(self) -> Info:
         kind = self.kind
         state = (kind.folds_to if issubclass(kind, RowWindow) else None) or "aggregates"
+        state = "partial aggregates" if self.merges else state
         return {"window": expression_text(self.window), **super().info(), "state": state}
 
 

@@ -162,14 +162,24 @@ class Catalog(ObjectStore):
         self._planned.clear()
         super().add_source(source)
 
-    def plan_pipeline(self, name: str, *, pruning: bool = True, keep: bool = False) -> Plan:
-        """The plan of a pipeline, down to its sinks; `keep` it for the next who asks."""
+    def plan_pipeline(
+        self,
+        name: str,
+        *,
+        pruning: bool = True,
+        keep: bool = False,
+        without: frozenset[str] = frozenset(),
+    ) -> Plan:
+        """The plan of a pipeline, down to its sinks, made without these rules; `keep` it for the
+        next who asks."""
         pipeline = self.pipeline(name)
         # For the first who asks, mostly to start it: a plan of many columns is large.
         planned, plan = self._planned.pop(name.casefold(), (None, None))
-        if not pruning or planned is not pipeline or plan is None:
-            plan = plan_query(pipeline.query, self, pipeline=pipeline, pruning=pruning)
-        if keep and pruning:
+        if not pruning or without or planned is not pipeline or plan is None:
+            plan = plan_query(
+                pipeline.query, self, pipeline=pipeline, pruning=pruning, without=without
+            )
+        if keep and pruning and not without:
             self._planned[name.casefold()] = pipeline, plan
         return plan
 

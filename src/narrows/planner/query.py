@@ -52,8 +52,9 @@ def plan_query(
     pruning: bool = True,
     check: Check | None = None,
     pipeline: Pipeline | None = None,
+    without: frozenset[str] = frozenset(),
 ) -> Plan:
-    """Plans a parsed query; with a pipeline, its sinks stand on top of it."""
+    """Plans a parsed query, `without` some rules; with a pipeline, its sinks stand on top of it."""
     try:
         with deep_recursion():
             refuse_other_meanings(query, catalog.setting)
@@ -64,7 +65,7 @@ def plan_query(
             built = build(query, catalog.find_table, functions)
             bound = built.plan if pipeline is None else _with_sinks(built, pipeline, catalog)
             check_row_order(bound, runs=pipeline is not None)
-            disabled = catalog.disabled_rules | (frozenset() if pruning else PRUNING)
+            disabled = catalog.disabled_rules | without | (frozenset() if pruning else PRUNING)
             disabled |= rules_that_would_differ(bound, catalog.setting)
             rules = physical_rules(ansi=catalog.is_ansi(), measured=catalog.measured)
             plan = _optimise(bound, built.notices, rules, disabled, check)

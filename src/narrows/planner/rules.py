@@ -24,6 +24,7 @@ from narrows.physical.rules.partial_aggregation_into_reader import PartialAggreg
 from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
+from narrows.physical.rules.window_into_reader import WindowIntoReader
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
@@ -48,6 +49,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
         PartialAggregationIntoReader(
             ansi, measured
         ),  # after filters: what they drop is in no group
+        WindowIntoReader(ansi),  # after those, which leave streams to it
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),
@@ -67,6 +69,7 @@ PRUNING: frozenset[str] = frozenset(
         "FilterIntoDecoder",
         "JoinFilterIntoReader",
         "PartialAggregationIntoReader",
+        "WindowIntoReader",
         "LimitIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
         "ProjectionIntoReader",

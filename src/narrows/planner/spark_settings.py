@@ -106,7 +106,12 @@ _COMPUTED = {
 }
 """How many digits a DECIMAL has that is computed."""
 _COMPUTING_RULES = frozenset(
-    {"FilterIntoDecoder", "PartialAggregationIntoReader", "ProjectionIntoReader"}
+    {
+        "FilterIntoDecoder",
+        "PartialAggregationIntoReader",
+        "ProjectionIntoReader",
+        "WindowIntoReader",
+    }
 )
 
 

@@ -8,6 +8,7 @@ from narrows.errors import Code, fail
 from narrows.planner.catalog import Catalog
 from narrows.plugins.options import parse_duration
 from narrows.shared.registry import EARLIEST, LATEST
+from narrows.state.fitting import fitting_plan
 from narrows.state.folder import StateFolder
 
 
@@ -29,7 +30,7 @@ def check_pipelines(
     try:
         for name in (catalog.pipeline(name).name for name in names):
             if state.knows(name):
-                plan = catalog.plan_pipeline(name, pruning=pruning, keep=True)
+                plan = fitting_plan(state, catalog, name, pruning=pruning, keep=True)
                 state.check_fits(name, plan.physical)
     finally:
         state.unlock()

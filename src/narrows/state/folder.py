@@ -8,7 +8,8 @@ pipelines/<pipeline>.life         which life of the pipeline this is: another on
 checkpoints/<pipeline>/           Spark's
 entries/<pipeline>/<source>/      what was taken of a stream, entry by entry; markers or a position
 clocks/<pipeline>/                when the input of a bounded run had ended
-newest/<pipeline>/<source>/       the newest event time of streams that are joined below windows
+newest/<pipeline>/<source>/       the newest event time of streams, for those who close windows
+windows/<pipeline>/               what tasks have folded into windows that are open
 failures/<pipeline>.log           why it failed, with everything that Spark had to say
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
@@ -52,6 +53,7 @@ from narrows.shared.registry import (
 )
 from narrows.state.entry_position import had_position
 from narrows.state.plan_shape import Shape, shape_of
+from narrows.worker.windows.steps import StepLog
 
 VERSION = "2"
 _RECORD = "narrows-pipeline-1"
@@ -167,6 +169,9 @@ class StateFolder:
         """How far a stream has come, at each of the places where it is read."""
         return _numbered(self._place("newest", pipeline, source), number)
 
+    def windows(self, pipeline: str) -> Path:
+        return self._place("windows", pipeline)
+
     def record(self, pipeline: str) -> Path:
         return self._place("pipelines", pipeline, suffix=".json")
 
@@ -276,6 +281,8 @@ class StateFolder:
         numbers = [int(name) for name in begun if name.isdecimal()]
         logs = self.entry_logs(pipeline)
         numbers += [newest_entry(log) for log in logs.glob("*/") if had_position(log)]
+        step = StepLog(self.windows(pipeline)).last()
+        numbers += [] if step is None else [step.number + 1]  # as many as batches, or more
         last = max([*numbers, *(position + 1 for position in positions)], default=-1)
         if last >= 0:
             write_small(self._first(pipeline), _FIRST, self.first_batch(pipeline) + last + 1)
@@ -292,6 +299,7 @@ class StateFolder:
             self.entry_logs(pipeline),
             self.clock(pipeline),
             self.all_newest(pipeline),
+            self.windows(pipeline),
             self.all_statistics(pipeline),
         ):
             shutil.rmtree(folder, ignore_errors=True)

@@ -136,19 +136,23 @@ def _folded_alone(made: Fold, rows: pa.RecordBatch) -> pa.Array:
 
 def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
     """A row for each group of keys, and of what was folded before."""
-    width = len(what.keys)
+    return fold_by(len(what.keys), what.folds, rows)
+
+
+def fold_by(width: int, folds: Sequence[Fold], rows: pa.Table) -> pa.Table:
+    """The same, of rows whose first so many columns are keys."""
     columns = [*rows.columns[:width]]
-    for made, values in zip(what.folds, rows.columns[width:], strict=True):
+    for made, values in zip(folds, rows.columns[width:], strict=True):
         columns.append(in_order(values) if _is_ordered(made, values.type) else values)
     names = [f"c{place}" for place in range(len(columns))]
     calls = [
         (name, "sum" if made.kind is FoldKind.COUNT else made.kind.value)
-        for name, made in zip(names[width:], what.folds, strict=True)
+        for name, made in zip(names[width:], folds, strict=True)
     ]
     grouped = pa.table(columns, names=names).group_by(names[:width], use_threads=False)
     groups = grouped.aggregate(calls)
     folded = [groups.column(name) for name in names[:width]]
-    for made, values, (name, call) in zip(what.folds, rows.columns[width:], calls, strict=True):
+    for made, values, (name, call) in zip(folds, rows.columns[width:], calls, strict=True):
         column = groups.column(f"{name}_{call}")
         ordered = _is_ordered(made, values.type)
         folded.append(as_floats(column, values.type) if ordered else column.cast(values.type))

@@ -63,10 +63,11 @@ class FilterIntoDecoder:
             return with_filter(testing, staying, kind=PhysicalFilter)
 
         pushed = transform_up(plan, push)
-        return None if pushed is None else _narrow_shipping(pushed)
+        return None if pushed is None else narrow_shipping(pushed)
 
 
-def _narrow_shipping(plan: Node) -> Node:
+def narrow_shipping(plan: Node) -> Node:
+    """Readers that test ship what is looked at above them."""
     found = required(plan)
 
     def narrow(node: Node) -> Node | None:

@@ -14,7 +14,7 @@ After:   PhysicalDataSink sink=out_json
 
 Recognises: in a pipeline, a projection right above a reader that gives the sinks their rows, and of
 which the reader can compute every field that is not left to the encoders: see
-`physical/worker_values.py`.
+`physical/worker_values.py`. Likewise right above windows that tasks keep: those that merge them.
 
 Refuses: projections with a field that only Spark can compute - then it may as well compute all of
 them -, and those that compute nothing, whose readers write anyway. Queries: their rows go to the
@@ -31,6 +31,7 @@ from narrows.logical.nodes import DataSink, Node
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.execution import plain_read, rows_of, selected_paths
 from narrows.physical.nodes import PhysicalProject, PhysicalReader
+from narrows.physical.window_groups import finished_by_tasks, window_groups
 from narrows.physical.worker_predicate import leaf_value
 
 
@@ -53,7 +54,12 @@ class ProjectionIntoReader:
 
     def _computes(self, project: PhysicalProject) -> bool:
         reader = project.child
-        if project.in_reader or not isinstance(reader, PhysicalReader) or reader.order:
+        if project.in_reader:
+            return False
+        groups = window_groups(project)
+        if groups is not None:
+            return finished_by_tasks(groups, ansi=self.ansi) is not None
+        if not isinstance(reader, PhysicalReader) or reader.order:
             return False
         if plain_read(project) is not None:
             return False

@@ -44,7 +44,7 @@ def named_read(rows: Node, names: Sequence[str]) -> NamedRead | None:
     if len(set(names)) < len(names):
         return None
     if isinstance(rows, PhysicalProject) and rows.in_reader:
-        return _computing(rows, names)
+        return _computing(rows, rows.child, names)
     plain = plain_read(rows)
     if plain is None:
         return None
@@ -56,10 +56,10 @@ def named_read(rows: Node, names: Sequence[str]) -> NamedRead | None:
     return NamedRead(plain.reader, replace(spec, names=final), in_order=in_order)
 
 
-def _computing(rows: PhysicalProject, names: Sequence[str]) -> NamedRead:
+def _computing(rows: PhysicalProject, reader: Node, names: Sequence[str]) -> NamedRead | None:
     """A reader that computes the columns of a projection."""
-    reader = rows.child
-    assert isinstance(reader, PhysicalReader)
+    if not isinstance(reader, PhysicalReader):
+        return None
     spec = read_spec(reader)
 
     def column(name: str, expr: Expr, path: Path | None) -> ComputedColumn:

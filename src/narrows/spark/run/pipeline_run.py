@@ -134,7 +134,7 @@ class PipelineRun:
     @property
     def late_rows(self) -> int:
         """Rows that came too late for their window."""
-        return self._late.look(self.query)
+        return self._late.look(self.query) + self.written.late
 
     def end_soon(self) -> None:
         """What is being read is the last, where no query of Spark's is in the way."""

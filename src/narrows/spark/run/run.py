@@ -20,7 +20,6 @@ from narrows.connectors.letters import PublishedLetters
 from narrows.errors import Code, fail
 from narrows.files.small import damaged, disk_errors
 from narrows.logical.walk import sources_of
-from narrows.physical.execution import ExecutionMode
 from narrows.planner.catalog import Catalog
 from narrows.spark.compile.context import Context
 from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
@@ -32,6 +31,7 @@ from narrows.spark.streaming.pipeline import Pace, PipelineQuery
 from narrows.spark.streaming.running import Phase
 from narrows.spark.streaming.supervisor import Supervisor
 from narrows.spark.windows.windows import windows_of
+from narrows.state.fitting import fitting_plan
 from narrows.state.folder import StateFolder
 from narrows.worker.count_files import total_counts
 from narrows.worker.counts import ReadCounts
@@ -141,7 +141,7 @@ class Run:
 
 def _planned(context: Context, catalog: Catalog, name: str, pace: Pace) -> PipelineQuery:
     declared = catalog.pipeline(name)
-    plan = catalog.plan_pipeline(declared.name, pruning=context.pruning)
+    plan = fitting_plan(context.state, catalog, declared.name, pruning=context.pruning)
     context.state.claim(declared.name, plan.physical)
     closes = pace.closes and bool(windows_of(plan.physical))
     pace = replace(pace, closes=closes)
@@ -155,13 +155,8 @@ def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart)
     phases: list[Phase]
     if any(source.shared for source in sources):
         reads, phases = shared_phases(streams, pipeline)
-    elif pipeline.mode is ExecutionMode.CONTINUOUS:
-        phases = [lambda previous: pipeline.start_continuously()]
-    elif pipeline.mode is ExecutionMode.COPY:
-        phases = [lambda previous: pipeline.start_copying(), *pipeline.closing_phases()]
     else:
-        stream = pipeline.compile()
-        phases = [lambda previous: pipeline.start(stream), *pipeline.closing_phases()]
+        phases = pipeline.phases()
     folders = pipeline.counted_in()
     before: dict[str, ReadCounts] = {}
     for name, folder in folders:

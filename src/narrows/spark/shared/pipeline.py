@@ -44,9 +44,9 @@ def shared_phases(
         (read,) = reads.values()
         joins = SharedReads(pipeline.name, [read], _member(pipeline, read))
         return joins, [lambda previous: joins.join_group()]
-    stream, alone = pipeline.compile(), SharedReads(pipeline.name, list(reads.values()))
+    phases, alone = pipeline.phases(), SharedReads(pipeline.name, list(reads.values()))
     waits: list[Phase] = [lambda previous: alone.await_decoded()] if pipeline.pace.once else []
-    return alone, [*waits, lambda previous: pipeline.start(stream), *pipeline.closing_phases()]
+    return alone, [*waits, *phases]
 
 
 def _member(pipeline: PipelineQuery, read: Reads) -> Member:

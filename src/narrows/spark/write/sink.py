@@ -35,6 +35,8 @@ class RowsWritten:
     """What a pipeline has published since it was started: as many rows to each of its sinks."""
 
     rows: int = 0
+    late: int = 0
+    """Rows that were too late for windows that its own tasks keep."""
 
 
 def tell(receipts: Receipts) -> pa.RecordBatch:

@@ -1,0 +1,73 @@
+"""What becomes of windows that closed: by the tasks that merge them, or by Spark."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.demand import ALL
+from narrows.errors import InternalError
+from narrows.explain.plan import Plan
+from narrows.expressions.nodes import ColumnId
+from narrows.logical.nodes import DecodedSource
+from narrows.physical.execution import rows_of
+from narrows.physical.nodes import PhysicalProject
+from narrows.physical.window_groups import COLUMNS, Finished, WindowGroups, finished_by_tasks
+from narrows.physical.worker_predicate import worker_predicate, worker_value
+from narrows.projection.columns import DecodeProjection
+from narrows.schema import Field, Struct
+from narrows.spark.compile.plan import compile_plan
+from narrows.spark.sql.frame import Frame, relation_columns, select_list
+from narrows.spark.sql.rows import SparkRows, Views, select
+from narrows.spark.sql.sql_text import Typed, quote
+from narrows.spark.streaming.window_steps import SparkFinish
+from narrows.spark.write.sink_frame import sink_frame
+from narrows.worker.read_spec import ComputedColumn, ReadSpec
+from narrows.worker.windows.spec import Finish
+
+
+def window_finish(spark: SparkSession, plan: Plan, groups: WindowGroups) -> Finish | SparkFinish:
+    """How the plan says that it is done."""
+    rows = rows_of(plan.physical)
+    if isinstance(rows, PhysicalProject) and rows.in_reader:
+        # The rule has decided already what is left to Spark.
+        made = finished_by_tasks(groups, ansi=False)
+        assert made is not None, "the plan says so"
+        return _by_tasks(groups, made)
+    return _by_spark(spark, plan, groups)
+
+
+def _by_tasks(groups: WindowGroups, made: Finished) -> Finish:
+    schema = Struct(tuple(Field(name, dtype) for name, dtype in groups.columns))
+    projection = DecodeProjection(schema, ALL)
+    columns = [
+        ComputedColumn(f"o{place}", *worker_value(expr, COLUMNS, projection))
+        for place, (_, expr) in enumerate(made.fields)
+    ]
+    test = worker_predicate(made.tests, COLUMNS, projection)
+    return Finish(tuple(columns), () if test is None else (test,))
+
+
+def _by_spark(spark: SparkSession, plan: Plan, groups: WindowGroups) -> SparkFinish:
+    rows, relation = rows_of(plan.physical), groups.node.relation.id
+
+    def finish(closed: DataFrame) -> DataFrame:
+        columns = {
+            ColumnId(COLUMNS, place): Typed(quote(name), dtype)
+            for place, (name, dtype) in enumerate(groups.columns)
+        }
+        views = Views(spark)
+        try:
+            frame = Frame(SparkRows(views, closed), {}, columns)
+            listed = select_list(frame.sql, groups.outputs, relation)
+            made = frame.rows.then(select(listed, frame.text))
+            given = Frame(made, {}, relation_columns(groups.outputs, relation))
+            given = given.with_rows(given.data)
+        finally:
+            views.close()
+        return sink_frame(plan, compile_plan(rows, spark, _none, given={groups.node: given}))
+
+    return SparkFinish(groups.columns, finish)
+
+
+def _none(node: DecodedSource, spec: ReadSpec) -> DataFrame:
+    raise InternalError(f"nothing is read above windows, and `{node.source.name}` is")

@@ -1,0 +1,156 @@
+"""Windows that tasks keep (`worker/windows/keeper.py`), on Spark: what its jobs do."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from narrows.connectors.target import WriteSpec
+from narrows.files.small import write_small
+from narrows.schema import DataType
+from narrows.spark.streaming.running import Batch, RecentBatches
+from narrows.spark.streaming.window_tasks import (
+    TODO_MAGIC,
+    TOLD,
+    Todo,
+    closed_frame,
+    fold_stream,
+    merging_frame,
+    sweep_closed,
+    todo_path,
+)
+from narrows.spark.write.sink import WRITTEN, RowsWritten, written_by_tasks
+from narrows.worker.windows.keeper import Closed, WindowKeeper
+from narrows.worker.windows.merge import Merge
+from narrows.worker.windows.spec import Finish, WindowSpec
+from narrows.worker.windows.steps import GroupsFile
+from narrows.worker.write import Receipts, receipts_from_text
+
+_ROWS_A_TASK = 50_000
+"""Fewer are not worth another task."""
+
+
+@dataclass(frozen=True)
+class SparkFinish:
+    """What Spark makes of windows that closed, where tasks cannot."""
+
+    columns: Sequence[tuple[str, DataType]]
+    """Those of a closed window."""
+    rows: Callable[[DataFrame], DataFrame]
+    """The rows that sinks take."""
+
+
+@dataclass(frozen=True)
+class SparkJobs:
+    """Merges files by jobs of Spark's."""
+
+    spark: SparkSession
+    spec: WindowSpec
+    write: WriteSpec
+    finish: Finish | SparkFinish
+    tasks: int
+    """At most."""
+    _frames: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
+
+    def close(self, merge: Merge, number: int) -> Closed:
+        if isinstance(self.finish, Finish):
+            answers = self._merged(merge, number, self.finish)
+            receipts = [receipts_from_text(each["written"]) for each in answers]
+            return Closed(receipts, _files(answers, "rest"))
+        answers = self._merged(merge, number, None)
+        closed = [each["closed"] for each in answers if each["closed"] is not None]
+        try:
+            return Closed(self._computed(self.finish, closed, number), _files(answers, "rest"))
+        finally:
+            sweep_closed(self.spec)
+
+    def _computed(self, finish: SparkFinish, closed: Sequence[str], number: int) -> list[Receipts]:
+        if not closed:
+            return []
+        groups = closed_frame(self.spark, self.spec, finish.columns, closed)
+        told = written_by_tasks(finish.rows(groups), self.write, number)
+        return [receipts_from_text(row[WRITTEN]) for row in told.collect()]
+
+    def compact(self, merge: Merge) -> Sequence[GroupsFile]:
+        return _files(self._merged(merge, 0, None), "rest")
+
+    def _merged(self, merge: Merge, number: int, finish: Finish | None) -> list[dict[str, Any]]:
+        rows = sum(file.rows for file in merge.files)
+        frame = self._frame(max(1, min(self.tasks, rows // _ROWS_A_TASK)), finish)
+        write_small(todo_path(self.spec), TODO_MAGIC, Todo(merge.text(), number))
+        return [json.loads(row[TOLD]) for row in frame.collect()]
+
+    def _frame(self, tasks: int, finish: Finish | None) -> DataFrame:
+        key = tasks, finish is None
+        if key not in self._frames:
+            made = merging_frame(self.spark, self.spec, finish, self.write, tasks)
+            self._frames[key] = made
+        return self._frames[key]
+
+
+@dataclass(frozen=True)
+class WindowSteps:
+    """A step after each micro-batch."""
+
+    spark: SparkSession
+    keeper: WindowKeeper
+    written: RowsWritten
+
+    def folded(self) -> DataFrame:
+        """What a streaming query has tasks do in each micro-batch."""
+        return fold_stream(self.spark, self.keeper.spec)
+
+    def run(self, told: DataFrame, batch: int) -> None:
+        self.keeper.begin(batch)
+        answers = [json.loads(row[TOLD]) for row in told.collect()]
+        self.written.late += sum(each["late"] for each in answers)
+        ends = any(each["ends"] for each in answers)
+        self.written.rows += self.keeper.run(batch, _files(answers, "file"), ends=ends)
+
+    def close(self) -> None:
+        self.written.rows += self.keeper.close()
+
+
+class ClosingRun:
+    """The step that closes what is open, as something that runs."""
+
+    recentProgress: Sequence[StreamingQueryProgress] = ()  # noqa: N815
+
+    def __init__(self, steps: WindowSteps) -> None:
+        self._batches = RecentBatches()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._close, args=(steps,), daemon=True)
+        self._thread.start()
+
+    def _close(self, steps: WindowSteps) -> None:
+        begun = time.monotonic()
+        try:
+            steps.close()
+            self._batches.add(0, time.monotonic() - begun)
+        except BaseException as error:
+            self._failure = error
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return self._thread.is_alive()
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return self._batches.all()
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    def stop(self) -> None:
+        self._thread.join()
+
+
+def _files(answers: Sequence[dict[str, Any]], kind: str) -> list[GroupsFile]:
+    return [GroupsFile(*each[kind]) for each in answers if each[kind] is not None]

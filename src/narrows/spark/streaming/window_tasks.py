@@ -1,0 +1,155 @@
+"""Jobs of a pipeline whose tasks keep its windows: what a micro-batch reads, and what closes.
+
+    fold_stream      markers ──► rows, folded into windows ──► a file of groups for each task
+    merging_frame    files of groups ──► windows that closed ──► the sink, or a file for Spark
+    closed_frame     those files ──► Spark
+
+A frame of the second kind is made once. What its tasks have to do stands in a small file, so that a
+step needs no new analysis.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.connectors.target import WriteSpec
+from narrows.files.small import read_small
+from narrows.schema import DataType
+from narrows.spark.read.marker_source import marker_frame, read_markers
+from narrows.spark.sql.types import spark_struct
+from narrows.spark.write.sink import batch_and_task
+from narrows.worker.carried import Carried
+from narrows.worker.windows.fold import fold_rows
+from narrows.worker.windows.merge import MergingTask, finished, merge_from_text
+from narrows.worker.windows.spec import Finish, WindowSpec
+from narrows.worker.windows.steps import SUFFIX, StepLog
+from narrows.worker.write import receipts_to_text, write_task
+
+TOLD = "told"
+_TOLD_SCHEMA = f"{TOLD} STRING"
+TODO_MAGIC = "narrows-merge-1"
+_CLOSED = "closed"
+
+Batches = Iterator[pa.RecordBatch]
+
+
+class Todo(NamedTuple):
+    """What the tasks of a job that merges have to do, in a file."""
+
+    merge: str
+    number: int
+    """Of the step, which the sink knows what it gets by."""
+
+
+def todo_path(spec: WindowSpec) -> Path:
+    return Path(spec.folder) / "merge.json"
+
+
+def fold_stream(spark: SparkSession, spec: WindowSpec) -> DataFrame:
+    """What tasks have folded of a micro-batch: a row for each task."""
+    carried = Carried(spec)
+
+    def fold(markers: Batches) -> Batches:
+        spec = carried.value
+        batch, _ = batch_and_task()
+        before, _ = StepLog(spec.folder).before(batch)
+        ends: list[bool] = []
+        rows = read_markers(spec.read, _noting_end(markers, ends))
+        folded = fold_rows(spec, rows, before.watermark * 1_000)
+        yield _tell({"file": folded.file, "late": folded.late, "ends": any(ends)})
+
+    return marker_frame(spark, spec.read).mapInArrow(fold, _TOLD_SCHEMA)
+
+
+def _noting_end(markers: Batches, ends: list[bool]) -> Batches:
+    for batch in markers:
+        ends += [bool(is_last) for is_last in batch.column("is_last").to_pylist()]
+        yield batch
+
+
+def merging_frame(
+    spark: SparkSession,
+    spec: WindowSpec,
+    finish: Finish | None,
+    write: WriteSpec,
+    tasks: int,
+) -> DataFrame:
+    """What tasks made of the groups that they have merged, as the file says: a row for each task.
+
+    Without `finish` they leave windows that closed in files, for Spark to go on with.
+    """
+    carried = Carried((spec, finish, write))
+
+    def merge(numbers: Batches) -> Batches:
+        spec, finish, write = carried.value
+        todo = Todo(*read_small(todo_path(spec), TODO_MAGIC, "what is to be merged", "start again"))
+        for _ in numbers:
+            task = MergingTask(spec, merge_from_text(todo.merge), _partition(), tasks)
+            told: dict[str, object] = {}
+            if finish is None:
+                told["closed"] = _write_closed(spec, task.closed())
+            else:
+                rows = finished(finish, task.closed())
+                receipts = write_task(write, rows, todo.number, _partition())
+                told["written"] = receipts_to_text(receipts)
+            yield _tell({**told, "rest": task.rest})
+
+    return spark.range(0, tasks, 1, tasks).mapInArrow(merge, _TOLD_SCHEMA)
+
+
+def _write_closed(spec: WindowSpec, batches: Batches) -> str | None:
+    path = Path(spec.folder) / _CLOSED / f"{uuid.uuid4().hex}{SUFFIX}"
+    writer = None
+    for batch in batches:
+        if writer is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writer = pa.ipc.new_file(pa.OSFile(str(path), "wb"), batch.schema)
+        writer.write_batch(batch)
+    if writer is None:
+        return None
+    writer.close()
+    return path.name
+
+
+def closed_frame(
+    spark: SparkSession,
+    spec: WindowSpec,
+    columns: Sequence[tuple[str, DataType]],
+    files: Sequence[str],
+) -> DataFrame:
+    """The windows that closed, as tasks have left them."""
+    folder, names = str(Path(spec.folder) / _CLOSED), [name for name, _ in columns]
+    schema, count = spark_struct(columns), len(files)
+
+    def read(numbers: Batches) -> Batches:
+        for _ in numbers:
+            for file in files[_partition() : _partition() + 1]:
+                with pa.memory_map(str(Path(folder) / file)) as mapped:
+                    for batch in pa.ipc.open_file(mapped).read_all().to_batches():
+                        yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+
+    return spark.range(0, count, 1, count).mapInArrow(read, schema)
+
+
+def sweep_closed(spec: WindowSpec) -> None:
+    """Removes what was left for Spark: it has been read, or will be made again."""
+    folder = Path(spec.folder) / _CLOSED
+    for path in folder.glob(f"*{SUFFIX}") if folder.is_dir() else ():
+        path.unlink(missing_ok=True)
+
+
+def _partition() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
+
+
+def _tell(told: dict[str, object]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([json.dumps(told)])], names=[TOLD])

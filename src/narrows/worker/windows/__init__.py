@@ -1,0 +1,8 @@
+"""Windows that tasks keep themselves, as partial results in files.
+
+fold.py          rows of a task, folded by key and place in time, into a file of groups
+fixed.py, sessions.py   what "place in time" means for a kind of window, and when it is over
+groups_file.py   such a file, sorted so that tasks find the keys that are theirs
+steps.py         which files there are after each micro-batch, and where the watermark is
+merge.py         what tasks make of the files when windows close
+"""

@@ -1,0 +1,81 @@
+"""What a task does with the rows that it reads: folds them by key and place in time, into a file.
+
+Rows that are too late for all their windows go no further, and are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from narrows.projection.partial_aggregation import PartialAggregation
+from narrows.worker.partial_aggregator import PartialAggregator, as_partial
+from narrows.worker.windows.cut import Cut, Times, with_places
+from narrows.worker.windows.groups_file import GroupsWriter
+from narrows.worker.windows.spec import WindowSpec
+from narrows.worker.windows.steps import GroupsFile, StepLog
+
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_FOLDED_TOGETHER = 65_536
+
+
+class Folded(NamedTuple):
+    """What a task has made of its rows."""
+
+    file: GroupsFile | None
+    late: int
+
+
+class _Folds(Protocol):
+    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch | pa.Table]: ...
+
+    def rest(self) -> Iterator[pa.RecordBatch | pa.Table]: ...
+
+
+def fold_rows(spec: WindowSpec, rows: Iterator[pa.RecordBatch], since: int) -> Folded:
+    """Folds the rows of a task; `since` is where the watermark was, in microseconds."""
+    cut, late = spec.cut, 0
+    folds: _Folds | None = None
+    writer = GroupsWriter(StepLog(spec.folder).groups, spec.what, cut)
+    for batch in rows:
+        if folds is None:
+            folds = _folds(with_places(spec.what, cut.places, batch.num_columns), spec, cut)
+        times = batch.column(spec.event_time.place)
+        placed = cut.placed(batch, _microseconds(times, spec.event_time.unit), since)
+        late += placed.late
+        for groups in folds.add(placed.rows):
+            writer.add(groups)
+    for groups in () if folds is None else folds.rest():
+        writer.add(groups)
+    return Folded(writer.finish(), late)
+
+
+def _folds(what: PartialAggregation, spec: WindowSpec, cut: Cut) -> _Folds:
+    return PartialAggregator(what) if cut.places == 1 else _Touching(what, spec.what, cut)
+
+
+class _Touching:
+    """Folds what belongs together by more than being equal."""
+
+    def __init__(self, placed: PartialAggregation, what: PartialAggregation, cut: Cut) -> None:
+        self._placed, self._what, self._cut = placed, what, cut
+        self._waiting: list[pa.RecordBatch] = []
+
+    def add(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
+        self._waiting.append(as_partial(self._placed, rows))
+        if sum(each.num_rows for each in self._waiting) >= _FOLDED_TOGETHER:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[pa.Table]:
+        if self._waiting:
+            yield self._cut.fold(self._what, pa.Table.from_batches(self._waiting))
+        self._waiting = []
+
+
+def _microseconds(times: pa.Array, unit: str | None) -> Times:
+    if unit is None:
+        return np.asarray(times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64()))
+    return np.asarray(times.cast(pa.int64())) * _MICROSECONDS[unit]

@@ -1,0 +1,136 @@
+"""What happens to windows that tasks keep, step by step; the jobs are somebody else's.
+
+    tasks fold what they read ──► where is the watermark? ──► tasks merge what closed ──► publish
+
+A window closes in the step in which the watermark passes its end, which is when the rows that moved
+it have been folded; no micro-batch without rows has to follow. What is open stays in the files it
+is in, until these get many: then they are merged, and those that were merged before only when there
+are many of these. So a group is written again as often as there are digits in the number of steps
+that it waits for, about.
+
+Sessions may grow as long as they are open, so all of them are merged whenever one closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from narrows.connectors.target import WriteSpec
+from narrows.projection.window_cut import Sessions
+from narrows.stateful.windows.window import StreamWindow
+from narrows.worker.windows.merge import Merge
+from narrows.worker.windows.spec import WindowSpec
+from narrows.worker.windows.steps import GroupsFile, Step, StepLog
+from narrows.worker.write import Receipts, publish, sweep
+
+_MANY_FILES = 32
+
+
+class Closed(NamedTuple):
+    """What tasks have made of files."""
+
+    receipts: Sequence[Receipts]
+    rest: Sequence[GroupsFile]
+    """What is still open, where it was to be written anew."""
+
+
+class MergingJobs(Protocol):
+    def close(self, merge: Merge, number: int) -> Closed:
+        """Has tasks write the windows that closed, which the sinks will know by the number of the
+        step."""
+
+    def compact(self, merge: Merge) -> Sequence[GroupsFile]:
+        """Has tasks merge files to fewer."""
+
+
+@dataclass(frozen=True)
+class WindowKeeper:
+    spec: WindowSpec
+    window: StreamWindow
+    write: WriteSpec
+    delay: int
+    """How far the watermark stays behind the newest row, in milliseconds."""
+    newest: Callable[[], int]
+    """The newest event time that readers have seen, in milliseconds."""
+    jobs: MergingJobs
+
+    @property
+    def log(self) -> StepLog:
+        return StepLog(self.spec.folder)
+
+    def begin(self, batch: int) -> None:
+        """Makes room for what the tasks of a micro-batch will leave. It is an error if what is kept
+        is not that of the batch before."""
+        before, _ = self.log.before(batch)
+        self.log.forget(before)
+
+    def run(self, batch: int, folded: Sequence[GroupsFile], *, ends: bool) -> int:
+        """The step of a micro-batch, whose tasks have left these files; `ends` if it is the last
+        one of a bounded run. Answers how many rows were published."""
+        before, begun = self.log.before(batch)
+        ends = ends or (begun is not None and begun.ends)
+        step = Step(before.number + 1, batch, ends=ends, watermark=self._watermark(before, ends))
+        return self._publish(before, step, [*before.files, *folded])
+
+    @property
+    def has_open(self) -> bool:
+        """Is a window open, or a step that closes them not done?"""
+        last = self.log.last()
+        return last is not None and (bool(last.files) or not last.done)
+
+    @property
+    def was_closing(self) -> bool:
+        """Did a run end while it closed what was open?"""
+        last = self.log.last()
+        return last is not None and not last.done
+
+    def close(self) -> int:
+        """A step by itself: all windows that are open are over."""
+        last = self.log.last()
+        assert last is not None, "something is open"
+        before = last if last.done else self.log.step(last.number - 1)
+        self.log.forget(before)
+        step = Step(before.number + 1, before.batch, closing=True, ends=True, done=False)
+        step = replace(step, watermark=self._watermark(before, ends=True))
+        rows = self._publish(before, step, before.files)
+        self.log.write(replace(self.log.step(step.number), done=True))
+        return rows
+
+    def _watermark(self, before: Step, ends: bool) -> int:
+        newest = self.newest()
+        if ends:
+            latest = max(newest, before.watermark + self.delay)
+            return max(before.watermark, self.window.closing_time(latest))
+        return max(before.watermark, newest - self.delay)
+
+    def _publish(self, before: Step, step: Step, files: Sequence[GroupsFile]) -> int:
+        since, until = before.watermark * 1_000, step.watermark * 1_000
+        cut, grow = self.spec.cut, isinstance(self.spec.window, Sessions)
+        closing = [f for f in files if cut.may_close(f.first_end, f.last_end, since, until)]
+        receipts: Sequence[Receipts] = ()
+        try:
+            if closing:
+                merged = tuple(files if grow else closing)
+                level = 0 if grow else None
+                merge = Merge(self.log.groups, merged, since, until, level)
+                receipts, rest = self.jobs.close(merge, step.number)
+                files = rest if grow else files
+            left = [file for file in files if file.last_end > until]
+            step = replace(step, files=tuple(self._with_fewer(left, until)))
+            # Before anybody can see what is published, for whoever publishes it again.
+            self.log.write(step)
+            return publish(self.write, step.number, receipts)
+        except BaseException:
+            sweep(self.write)
+            raise
+
+    def _with_fewer(self, files: Sequence[GroupsFile], until: int) -> Sequence[GroupsFile]:
+        """The files, with many of one level merged to few of the next."""
+        for level in sorted({file.level for file in files}):
+            some = [file for file in files if file.level <= level]
+            if len(some) > _MANY_FILES:
+                merge = Merge(self.log.groups, tuple(some), until, until, level + 1)
+                return [*(f for f in files if f.level > level), *self.jobs.compact(merge)]
+        return files

@@ -1,0 +1,81 @@
+"""What tasks make of the files when windows close: one row for each window and key.
+
+Each task has some buckets of keys, and takes no more of them at once than fit into memory well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from narrows.arrow.types import arrow_type
+from narrows.schema import TIMESTAMP
+from narrows.worker.evaluate import evaluate, keep
+from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
+from narrows.worker.windows.spec import Finish, WindowSpec
+from narrows.worker.windows.steps import GroupsFile
+
+_MERGED_TOGETHER = 1_000_000
+_SHIPPED_ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What the tasks of a step have to do; times are microseconds."""
+
+    folder: str
+    files: tuple[GroupsFile, ...]
+    since: int
+    until: int
+    level: int | None = None
+    """Where what is still open becomes a new file, of this level; None: files stay as they are."""
+
+    def text(self) -> str:
+        return json.dumps({**asdict(self), "files": [list(file) for file in self.files]})
+
+
+def merge_from_text(text: str) -> Merge:
+    fields: dict[str, Any] = json.loads(text)
+    return Merge(**{**fields, "files": tuple(GroupsFile(*file) for file in fields["files"])})
+
+
+class MergingTask:
+    """One of so many tasks. Gives the windows that closed; then the rest has been written."""
+
+    def __init__(self, spec: WindowSpec, merge: Merge, task: int, tasks: int) -> None:
+        self._spec, self._merge, self._cut = spec, merge, spec.cut
+        self._buckets = range(BUCKETS * task // tasks, BUCKETS * (task + 1) // tasks)
+        self.rest: GroupsFile | None = None
+
+    def closed(self) -> Iterator[pa.RecordBatch]:
+        merge, what = self._merge, self._spec.what
+        keeps = merge.level is not None
+        writer = GroupsWriter(merge.folder, what, self._cut, merge.level or 0)
+        for groups in OpenGroups(merge.folder, merge.files).some(self._buckets, _MERGED_TOGETHER):
+            closed = self._cut.closed(what, groups, merge.since, merge.until)
+            yield from self._with_times(closed)
+            if keeps:
+                writer.add(self._cut.open(what, groups, merge.until))
+        self.rest = writer.finish()
+
+    def _with_times(self, closed: pa.Table) -> Iterator[pa.RecordBatch]:
+        for place in range(len(self._spec.what.keys), len(self._spec.what.keys) + 2):
+            times = closed.column(place).cast(arrow_type(TIMESTAMP))
+            closed = closed.set_column(place, closed.field(place).name, times)
+        yield from closed.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
+
+
+def finished(finish: Finish, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that are made of groups."""
+    for batch in batches:
+        for test in finish.tests:
+            batch = keep(batch, test)
+        columns: Sequence[pa.Array] = [
+            evaluate(value, batch).cast(arrow_type(dtype)) for _, value, dtype in finish.columns
+        ]
+        names = [name for name, _, _ in finish.columns]
+        yield pa.RecordBatch.from_arrays(list(columns), names=names)

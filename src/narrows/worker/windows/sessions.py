@@ -1,0 +1,104 @@
+"""Session windows: rows of a key, each no further from the one before than a gap.
+
+A group's place is the session that it is so far: when its first row came, and when it is over if no
+other comes. Two of a key that touch are one, which may touch a third:
+
+    [-----)   [--------)                          two sessions, one gap and more apart
+          [------)                                a row between them came late: all three are one
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from narrows.projection.partial_aggregation import PartialAggregation
+from narrows.worker.partial_aggregator import fold_by
+from narrows.worker.windows.cut import Placed, Times, place_columns
+
+
+@dataclass(frozen=True)
+class SessionCut:
+    gap: int
+
+    places = 2
+
+    def placed(self, rows: pa.RecordBatch, times: Times, since: int) -> Placed:
+        ends = times + self.gap
+        kept = ends > since
+        late = int(np.count_nonzero(~kept))
+        if late:
+            rows, times, ends = rows.filter(pa.array(kept)), times[kept], ends[kept]
+        named = [*rows.schema.names, "place0", "place1"]
+        columns = [*rows.columns, pa.array(times), pa.array(ends)]
+        return Placed(pa.RecordBatch.from_arrays(columns, named), late)
+
+    def fold(self, what: PartialAggregation, groups: pa.Table) -> pa.Table:
+        if not groups.num_rows:
+            return groups
+        width = len(what.keys)
+        keys = _key_numbers(groups.columns[:width], groups.num_rows)
+        starts, ends = place_columns(what, 2, groups)
+        order = np.lexsort((starts, keys))
+        keys, starts, ends = keys[order], starts[order], ends[order]
+        begins = np.ones(len(keys), np.bool_)
+        begins[1:] = (keys[1:] != keys[:-1]) | (starts[1:] > _ends_so_far(keys, ends)[:-1])
+        if begins.all():
+            return groups
+        first = np.flatnonzero(begins)
+        sessions = pa.array(np.cumsum(begins) - 1)
+        sorted_groups = groups.take(pa.array(order))
+        parts = pa.table(
+            [sessions, *sorted_groups.columns[width + 2 :]], ["s", *what.names[width:]]
+        )
+        folded = fold_by(1, what.folds, parts).columns[1:]
+        columns = [
+            *sorted_groups.select(range(width)).take(pa.array(first)).columns,
+            pa.array(starts[first]),
+            pa.array(np.maximum.reduceat(ends, first)),
+            *folded,
+        ]
+        return pa.table(columns, groups.column_names)
+
+    def closed(
+        self, what: PartialAggregation, groups: pa.Table, since: int, until: int
+    ) -> pa.Table:
+        merged = self.fold(what, groups)
+        return merged.filter(pa.array(place_columns(what, 2, merged)[1] <= until))
+
+    def open(self, what: PartialAggregation, groups: pa.Table, until: int) -> pa.Table:
+        merged = self.fold(what, groups)
+        return merged.filter(pa.array(place_columns(what, 2, merged)[1] > until))
+
+    def first_end(self, places: list[Times]) -> int:
+        return int(places[1].min())
+
+    def last_end(self, places: list[Times]) -> int:
+        return int(places[1].max())
+
+    def may_close(self, first_end: int, last_end: int, since: int, until: int) -> bool:
+        return first_end <= until
+
+
+def _key_numbers(keys: list[pa.ChunkedArray], rows: int) -> Times:
+    """Small numbers that are the same where the keys are the same."""
+    made = np.zeros(rows, np.int64)
+    for column in keys:
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        places = np.asarray(encoded.indices, dtype=np.int64)
+        made = made * max(len(encoded.dictionary), 1) + places
+        if len(keys) > 1:  # or numbers might get too large
+            made = np.unique(made, return_inverse=True)[1]
+    return made
+
+
+def _ends_so_far(keys: Times, ends: Times) -> Times:
+    """For each row the latest end of a row of its key, up to there; keys are in order."""
+    order = np.argsort(ends, kind="stable")
+    ranks = np.empty(len(ends), np.int64)
+    ranks[order] = np.arange(len(ends))
+    # A later key's numbers are larger than all of an earlier one.
+    latest = np.maximum.accumulate(keys * len(ends) + ranks) % len(ends)
+    return np.asarray(ends[order[latest]])

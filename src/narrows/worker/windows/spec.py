@@ -1,0 +1,50 @@
+"""What tasks must know that fold rows into windows, and merge what was folded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from narrows.errors import InternalError
+from narrows.projection.partial_aggregation import PartialAggregation
+from narrows.projection.predicate import Predicate
+from narrows.projection.window_cut import FixedWindows, Sessions, WindowCut
+from narrows.worker.event_time import EventTime
+from narrows.worker.read_spec import ComputedColumn, ReadSpec
+from narrows.worker.windows.cut import Cut
+from narrows.worker.windows.fixed import FixedCut
+from narrows.worker.windows.sessions import SessionCut
+
+
+@dataclass(frozen=True)
+class WindowSpec:
+    read: ReadSpec
+    what: PartialAggregation
+    """Keys and folds, without windows."""
+    window: WindowCut
+    folder: str
+    """Where the log of steps is, and the groups."""
+
+    @property
+    def cut(self) -> Cut:
+        match self.window:
+            case FixedWindows(size, hop):
+                return FixedCut(size, hop)
+            case Sessions(gap):
+                return SessionCut(gap)
+
+    @property
+    def event_time(self) -> EventTime:
+        if self.read.event_time is None:
+            raise InternalError(f"`{self.read.source}` has no event time")
+        return self.read.event_time
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What is made of a group of a window that closed, whose columns are keys, start, end, folds.
+
+    None for columns: Spark makes it.
+    """
+
+    columns: tuple[ComputedColumn, ...]
+    tests: tuple[Predicate, ...] = ()

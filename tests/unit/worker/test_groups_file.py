@@ -1,0 +1,89 @@
+"""Files of groups: read as they were written, and told by name where they are damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from narrows.errors import NarrowsError
+from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
+from narrows.projection.values import ColumnValue
+from narrows.schema import BIGINT, STRING
+from narrows.worker.windows.fixed import FixedCut
+from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
+from narrows.worker.windows.steps import GroupsFile, Step, StepLog
+
+_WHAT = PartialAggregation(
+    keys=((ColumnValue(0), STRING),),
+    folds=(Fold(FoldKind.COUNT, None, BIGINT),),
+    names=("k", "n"),
+)
+_KEYS = [f"key-{place}" for place in range(1_000)]
+
+
+def _written(folder: Path) -> GroupsFile:
+    writer = GroupsWriter(str(folder), _WHAT, FixedCut(10, 10))
+    for first in range(0, len(_KEYS), 300):
+        keys = _KEYS[first : first + 300]
+        places = pa.array([place % 5 * 10 for place in range(len(keys))], pa.int64())
+        counts = pa.array(range(first, first + len(keys)), pa.int64())
+        writer.add(pa.table([keys, places, counts], ["k", "place0", "n"]))
+    file = writer.finish()
+    assert file is not None
+    return file
+
+
+def test_each_key_is_in_one_bucket(tmp_path: Path) -> None:
+    files = [_written(tmp_path), _written(tmp_path)]
+    assert [(file.rows, file.first_end, file.last_end) for file in files] == [(1_000, 10, 50)] * 2
+    groups, found = OpenGroups(str(tmp_path), files), []
+    for first in range(0, BUCKETS, 16):
+        parts = list(groups.some(range(first, first + 16), 100))
+        seen = [key for part in parts for key in part.column("k").to_pylist()]
+        assert all(seen.count(key) == 2 for key in seen), "of each file"
+        found += seen
+    assert sorted(found) == sorted(_KEYS * 2)
+
+
+def _shorten(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, _shorten, _flip], ids=lambda f: f.__name__)
+def test_a_damaged_file_is_told_by_its_name(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    file = _written(tmp_path)
+    damage(tmp_path / file.name)
+    with pytest.raises(NarrowsError) as told:
+        OpenGroups(str(tmp_path), [file])
+    assert file.name in str(told.value)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, _shorten, _flip], ids=lambda f: f.__name__)
+def test_a_damaged_step_is_told_by_its_name(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    log = StepLog(tmp_path)
+    for number in range(2):
+        log.write(Step(number, number, watermark=number))
+    damage(tmp_path / "steps" / "1.json")
+    with pytest.raises(NarrowsError) as told:
+        log.before(2)
+    assert str(tmp_path) in str(told.value)
+
+
+def test_steps_that_do_not_belong_to_the_checkpoint_are_refused(tmp_path: Path) -> None:
+    log = StepLog(tmp_path)
+    with pytest.raises(NarrowsError, match="belong together"):
+        log.before(3)
+    log.write(Step(0, 0))
+    assert log.before(0) == (Step(), Step(0, 0)), "once more"
+    assert log.before(1) == (Step(0, 0), None)
+    with pytest.raises(NarrowsError, match="belong together"):
+        log.before(2)
