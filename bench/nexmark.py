@@ -182,6 +182,23 @@ QUERIES = (
         windowed=True,
     ),
     Query(
+        "sums by channel",
+        "SELECT bid->channel AS channel, count(*) AS n, sum(bid->price) AS total,"
+        " avg(bid->price) AS mean, window_start() AS since FROM events WHERE kind = 'bid'"
+        " GROUP BY bid->channel, tumblingwindow('ss', 60)",
+        lambda rows: (
+            _bids(_timed(rows))
+            .groupBy(F.col("bid.channel"), F.window("time", "60 seconds"))
+            .agg(
+                F.count("*").alias("n"),
+                F.sum("bid.price").alias("total"),
+                F.avg("bid.price").alias("mean"),
+            )
+            .select("channel", "n", "total", "mean", F.col("window.start").alias("since"))
+        ),
+        windowed=True,
+    ),
+    Query(
         "windowed top",
         "SELECT max_by(bid->auction, bid->price) AS auction, max(bid->price) AS price,"
         " window_start() AS since FROM events WHERE kind = 'bid'"
