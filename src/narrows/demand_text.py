@@ -16,7 +16,8 @@ Columns and fields stand in the order of the schema.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Generic, TypeVar, overload
 
 from narrows.demand import (
     ALL,
@@ -36,18 +37,45 @@ WIDE = 40
 SHOWN = 10
 """... to this many entries, with a count of the rest."""
 
+T = TypeVar("T")
+
+
+class Texts(Sequence[str], Generic[T]):
+    """Texts that are written when somebody reads them: of a list of 15 000, EXPLAIN shows ten."""
+
+    def __init__(self, write: Callable[[T], str], things: Sequence[T]) -> None:
+        self._write = write
+        self._things = things
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._write, self._things)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return Texts(self._write, self._things[place])
+        return self._write(self._things[place])
+
 
 def row_text(row: Demand, schema: Struct) -> str:
     """`[a, b{c}]`: what is demanded of a source's row, cut where it is very wide."""
     return f"[{cut_list(row_parts(row, schema), ', ')}]"
 
 
-def row_parts(row: Demand, schema: Struct) -> list[str]:
+def row_parts(row: Demand, schema: Struct) -> Sequence[str]:
     """The demanded columns of a row, each as text."""
     if row is ALL:
-        return [_named(field.name, ALL, field.type) for field in schema]
+        return Texts(lambda field: _named(field.name, ALL, field.type), schema.fields)
     if not isinstance(row, Fields):
-        return []
+        return ()
     return _members(row, schema)
 
 
@@ -106,16 +134,15 @@ def _suffix(demand: Demand, dtype: DataType) -> str:
 
 def _struct_suffix(demand: Demand, dtype: Struct) -> str:
     if demand is ALL:
-        inside = [_named(field.name, ALL, field.type) for field in dtype]
-        return f"{{{cut_list(inside, ', ')}}}"
+        return f"{{{cut_list(row_parts(ALL, dtype), ', ')}}}"
     assert isinstance(demand, Fields), demand
     return f"{'?' if demand.presence else ''}{{{cut_list(_members(demand, dtype), ', ')}}}"
 
 
-def _members(demand: Fields, dtype: Struct) -> list[str]:
+def _members(demand: Fields, dtype: Struct) -> Sequence[str]:
     ordinals = sorted(dtype.ordinal(name) for name in demand.parts)
     members = [dtype.fields[ordinal] for ordinal in ordinals]
-    return [_named(f.name, demand.parts[f.name], f.type) for f in members]
+    return Texts(lambda field: _named(field.name, demand.parts[field.name], field.type), members)
 
 
 def _list_suffix(demand: Demand, element: DataType) -> str:
@@ -175,4 +202,5 @@ def _map_suffix(demand: Demand, value: DataType) -> str:
 
 def leaves_text(row: Demand, schema: Struct) -> str:
     """`2 of 5 leaves`: how much of a row is decoded."""
-    return f"{count_demanded_leaves(schema, row)} of {count_leaves(schema)} leaves"
+    there = count_leaves(schema)
+    return f"{there if row is ALL else count_demanded_leaves(schema, row)} of {there} leaves"

@@ -14,6 +14,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from narrows.secrets import without_passwords, without_secrets
 
@@ -70,8 +71,7 @@ class Code(StrEnum):
     SPARK_NOT_STARTED = "spark_not_started"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of the statement text, as character offsets; `end` is exclusive."""
 
     start: int

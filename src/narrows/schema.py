@@ -88,6 +88,8 @@ class Struct(DataType):
         """Places that a name in SQL may mean: those of exactly that name - a query may give two
         columns one name -, else all that differ only by case."""
         folded = self._folded.get(name.casefold(), [])
+        if len(folded) < 2:
+            return folded
         return [place for place in folded if self.fields[place].name == name] or folded
 
     def sql(self) -> str:
@@ -180,6 +182,8 @@ def count_leaves(dtype: DataType) -> int:
     `STRUCT<a: INT, b: ARRAY<STRUCT<x: INT, y: INT>>, m: MAP<STRING, INT>>`.
     """
     match dtype:
+        case Scalar():
+            return 1
         case Struct(fields):
             return sum(count_leaves(field.type) for field in fields)
         case Array(element):

@@ -94,7 +94,7 @@ def test_grammar(column: str, demand: Demand, text: str) -> None:
 
 def test_columns_stand_in_the_order_of_the_schema() -> None:
     row = fields({"nums": ALL, "b": fields({"c": ALL}), "a": ALL})
-    assert row_parts(row, SCHEMA) == ["a", "b{c}", "nums"]
+    assert list(row_parts(row, SCHEMA)) == ["a", "b{c}", "nums"]
     assert row_text(ALL, SCHEMA).startswith("[a, b{c, d}, items[struct{x, y}], nums, ")
     assert row_text(NOTHING, SCHEMA) == "[]"
 

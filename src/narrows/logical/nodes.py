@@ -17,10 +17,10 @@ from typing import ClassVar, NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
 from narrows.demand import ALL, Demand, Fields, of_columns
-from narrows.demand_text import leaves_text, row_parts
+from narrows.demand_text import Texts, leaves_text, row_parts
 from narrows.errors import InternalError
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Column, Expr, FieldAccess, SortKey
+from narrows.expressions.nodes import Call, Column, ColumnId, Expr, FieldAccess, SortKey
 from narrows.expressions.text import expression_text, sort_key_text
 from narrows.schema import Field, Struct, Unaliased, quoted
 from narrows.sql.scope import Relation
@@ -86,6 +86,11 @@ class Node:
     def outputs(self) -> Sequence[Column]:
         """The columns that the node hands up."""
         return [column for child in self.children for column in child.outputs]
+
+    @property
+    def output_ids(self) -> Sequence[ColumnId]:
+        """Which columns those are."""
+        return [column.id for column in self.outputs]
 
     @property
     def explained(self) -> tuple[Node, ...]:
@@ -234,7 +239,7 @@ class Project(UnaryNode):
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        return tuple(named.expr for _, named in self.computed)
+        return tuple([named.expr for _, named in self.computed])
 
     def with_expressions(self, expressions: Sequence[Expr]) -> Self:
         fields = list(self.fields)
@@ -246,8 +251,12 @@ class Project(UnaryNode):
     def outputs(self) -> Sequence[Column]:
         return self.relation.columns
 
+    @property
+    def output_ids(self) -> Sequence[ColumnId]:
+        return self.relation.ids
+
     def info(self) -> Info:
-        return {"fields": Listing([str(named) for _, named in self.computed])}
+        return {"fields": Listing(Texts(lambda field: str(field[1]), self.computed))}
 
 
 class JoinKind(Enum):

@@ -117,16 +117,12 @@ def demands_the_same(before: Node, after: Node) -> None:
 
 def _collect(root: Node) -> Required:
     collector = _Collector()
-    for column in _outputs_of_root(root):
-        collector.want(column, ALL)
+    if not isinstance(root, (DataSink, Tail)):
+        collector.want_rows(root)
     for node in topological(root):
         collector.visit(node)
     collector.note_whole_use()
     return collector.found
-
-
-def _outputs_of_root(root: Node) -> Sequence[Column]:
-    return [] if isinstance(root, (DataSink, Tail)) else root.outputs
 
 
 class _Collector:
@@ -136,8 +132,13 @@ class _Collector:
         self._whole: dict[ColumnId, Column] = {}
         self._partly: dict[ColumnId, Expr] = {}
 
-    def want(self, column: Column, demand: Demand) -> None:
-        self.found.columns.setdefault(column.id, []).append(demand)
+    def want(self, column: ColumnId, demand: Demand) -> None:
+        self.found.columns.setdefault(column, []).append(demand)
+
+    def want_rows(self, node: Node) -> None:
+        """Demands whole rows of a node."""
+        for column in node.output_ids:
+            self.want(column, ALL)
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -173,8 +174,7 @@ class _Collector:
             case DataSink() | Distinct() | SetOperation() | Recursion():
                 # All consume whole rows: a sink writes them, the others compare or repeat them.
                 for child in node.children:
-                    for column in child.outputs:
-                        self.want(column, ALL)
+                    self.want_rows(child)
             case Keep() | OneRow() | RecursiveRows() | SparkTable() | TableFunction() | Values():
                 pass  # hands on what is wanted of it, or has nothing below
             case Filter() | Join() | Window() | Sort() | Limit() | Tail() | Pivot():
@@ -185,8 +185,7 @@ class _Collector:
                 for expr in node.expressions:
                     self.look(expr, ALL)
                 for child in node.children:
-                    for column in child.outputs:
-                        self.want(column, ALL)
+                    self.want_rows(child)
 
     def _subquery(self, node: Subquery) -> None:
         wanted = self._wanted(node.relation.id, 0)
@@ -205,7 +204,8 @@ class _Collector:
     def _event_time(self, node: DecodedSource) -> None:
         """The event-time column is always needed: the watermark looks at it."""
         if node.source.eventtime is not None:
-            self.want(node.relation.column(node.source.row.ordinal(node.source.eventtime)), ALL)
+            ordinal = node.source.row.ordinal(node.source.eventtime)
+            self.want(ColumnId(node.relation.id, ordinal), ALL)
 
     def _generate(self, call: Call, relation: int, count: int) -> None:
         assert call.function.generator is not None
@@ -223,7 +223,7 @@ class _Collector:
         match expr:
             case Column():
                 self._note_column(expr, wanted)
-                self.want(expr, wanted)
+                self.want(expr.id, wanted)
             case Variable(id=number):
                 self._variables[number] = self._variables.get(number, NOTHING) | wanted
             case Literal():

@@ -42,7 +42,8 @@ Check = Callable[[Node, Node, str], None]
 
 def plan(sql: str, catalog: ObjectStore, *, pruning: bool = True) -> Plan:
     """Plans a single query. `pruning=False` decodes everything, for comparison."""
-    return plan_query(parse_query(sql), catalog, pruning=pruning)
+    with deep_recursion():
+        return plan_query(parse_query(sql), catalog, pruning=pruning)
 
 
 def plan_query(

@@ -24,7 +24,7 @@ from sqlglot import exp
 from narrows.errors import Code, Span, fail
 from narrows.logical.nodes import Node
 from narrows.logical.walk import sources_of
-from narrows.schema import Array, DataType, Decimal, Map, Struct
+from narrows.schema import Array, DataType, Decimal, Map, Scalar, Struct
 from narrows.sql.binder.context import span_of
 from narrows.sql.parser.statements import Query
 
@@ -117,6 +117,8 @@ _COMPUTING_RULES = frozenset(
 
 def _has_decimals(dtype: DataType) -> bool:
     match dtype:
+        case Scalar():
+            return False
         case Struct(fields):
             return any(_has_decimals(field.type) for field in fields)
         case Array(element):

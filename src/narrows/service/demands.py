@@ -76,8 +76,8 @@ def read_info(source: Source, decoded: Demand, needed: Demands) -> ReadInfo:
     schema, metadata = source.schema, source.metadata
     return ReadInfo(
         source=source.name,
-        columns=row_parts(of_columns(decoded, schema), schema),
-        metadata=row_parts(of_columns(decoded, metadata), metadata),
+        columns=list(row_parts(of_columns(decoded, schema), schema)),
+        metadata=list(row_parts(of_columns(decoded, metadata), metadata)),
         leaves_decoded=leaves_decoded(source, decoded),
         leaves=count_leaves(schema),
         tree=tree(schema, decoded, needed),

@@ -232,7 +232,7 @@ def _shared(info: SharedStreamInfo) -> dict[str, Any]:
         "consumers": [
             models.ConsumerInfo(
                 pipeline=consumer.name,
-                columns=row_parts(of_columns(consumer.demand, schema), schema),
+                columns=list(row_parts(of_columns(consumer.demand, schema), schema)),
                 leaves=leaves_decoded(info.source, consumer.demand),
                 lag=consumer.lag,
             )

@@ -47,7 +47,7 @@ class SharedStreamInfo:
 
     @property
     def decoding_columns(self) -> list[str]:
-        return row_parts(self.demand, self.source.row)
+        return list(row_parts(self.demand, self.source.row))
 
     @property
     def ingest(self) -> PhysicalIngest:

@@ -45,6 +45,8 @@ class Relation:
     def find(self, name: str) -> list[int]:
         """The ordinals of the columns that a name may mean."""
         found = self.schema.find(name)
+        if len(found) < 2:
+            return found
         return [place for place in found if self.repeated.get(place) not in found]
 
     @cached_property
@@ -73,6 +75,10 @@ class Relation:
     def shown(self) -> Sequence[Column]:
         """The columns that `*` lists."""
         return self.columns[: len(self.schema) - self.hidden]
+
+    @property
+    def ids(self) -> Sequence[ColumnId]:
+        return [ColumnId(self.id, ordinal) for ordinal in range(len(self.schema))]
 
     @cached_property
     def columns(self) -> Sequence[Column]:
@@ -211,11 +217,12 @@ class Scope:
         self, names: Sequence[Name], *, indexed: bool = False
     ) -> tuple[Expr, Sequence[Name]] | None:
         first = names[0]
+        folded = first.text.casefold()
         for variables in reversed(self._variables):
-            variable = variables.get(first.text.casefold())
+            variable = variables.get(folded)
             if variable is not None:
                 return variable, names[1:]
-        alias = self.aliases.get(first.text.casefold())
+        alias = self.aliases.get(folded)
         fits = alias is not None and _may_have(alias.dtype, names[1:], indexed)
         if self.aliases_first and alias is not None and fits:
             return alias, names[1:]
@@ -238,13 +245,12 @@ class Scope:
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
-        taken = merged.columns if merged is not None else frozenset()
         found = [
             (relation, ordinal)
             for relation in self.relations
             for ordinal in relation.find(name.text)
             if relation.is_hidden(ordinal) == hidden
-            and not (taken and ColumnId(relation.id, ordinal) in taken)
+            and (merged is None or ColumnId(relation.id, ordinal) not in merged.columns)
         ]
         if merged is not None and not found:
             return merged.value

@@ -162,15 +162,18 @@ class SelectBuilder:
             self._scope.in_the_end = group.set_number
         with self._problems.collect():
             clauses.grouping = group.bind(items, selected.generated)
-        with self._scope.with_aliases(items, named), self._problems.collect():
-            if having is not None:
-                clauses.having = _as_condition(
-                    self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
-                )
-            if qualify is not None:
-                clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
-        with self._scope.with_aliases(items, named, first=True), self._problems.collect():
-            clauses.order = bind_order(_order_of(tree), items, self._binder, _ON_RESULT)
+        if having is not None or qualify is not None:
+            with self._scope.with_aliases(items, named), self._problems.collect():
+                if having is not None:
+                    clauses.having = _as_condition(
+                        self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+                    )
+                if qualify is not None:
+                    clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
+        order = _order_of(tree)
+        if order is not None:
+            with self._scope.with_aliases(items, named, first=True), self._problems.collect():
+                clauses.order = bind_order(order, items, self._binder, _ON_RESULT)
         self._problems.raise_if_any()
         return clauses
 

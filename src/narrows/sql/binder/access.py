@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from narrows.sql.binder.expression import Binder
 
 
+def bind_name(binder: Binder, node: exp.Column) -> Expr:
+    """`a`, `s.b.c`: names that nothing follows, most of a long select list."""
+    return _access(binder, node, [name_of(part) for part in node.parts], ())
+
+
 def bind_access(binder: Binder, node: exp.Expr) -> Expr:
     """A chain of `.name` and `[index]`, from its base outwards."""
     steps: list[exp.Expr] = []
@@ -58,6 +63,13 @@ def bind_access(binder: Binder, node: exp.Expr) -> Expr:
             names = []
     while names and steps and isinstance(steps[0], exp.Identifier):
         names.append(name_of(steps.pop(0)))
+    return _access(binder, node, names, steps)
+
+
+def _access(
+    binder: Binder, node: exp.Expr, names: Sequence[Name], steps: Sequence[exp.Expr]
+) -> Expr:
+    """What stands at these names, or else at `node`, and from there on at these steps."""
     if len(names) == 1 and not steps:
         word = names[0].text.lower()
         if word in forms.WITHOUT_BRACKETS and not binder.scope.hides(word):

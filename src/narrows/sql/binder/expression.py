@@ -28,7 +28,7 @@ from narrows.schema import (
     VOID,
 )
 from narrows.sql.binder import forms
-from narrows.sql.binder.access import bind_access, field, part_of_variant
+from narrows.sql.binder.access import bind_access, bind_name, field, part_of_variant
 from narrows.sql.binder.calls import bind_call
 from narrows.sql.binder.carried import carried, named_argument
 from narrows.sql.binder.context import (
@@ -127,8 +127,8 @@ class Binder:
         unread = forms.unread_arguments(node)
         if unread:
             raise refused(f"{kind.__name__.upper()} with {', '.join(unread).upper()}", node)
-        if kind is exp.Column and type(node.this) is exp.Identifier:
-            return bind_access(self, node)
+        if type(node) is exp.Column and type(node.this) is exp.Identifier:
+            return bind_name(self, node)
         if kind in forms.BINARY_OPERATORS:
             return binary(self, node, forms.BINARY_OPERATORS[kind])
         if kind in forms.CONNECTORS:

@@ -153,7 +153,13 @@ def _settle(tokens: list[Token]) -> list[Token]:
             settled.append(token)
             continue
         before = settled[-1] if settled else None
-        if before is not None and before.token_type is TokenType.DOT and _is_word(token):
+        if kind is TokenType.COMMA:
+            if before is None or before.token_type in _BEFORE_A_VALUE:
+                raise _unexpected(token)
+            if brackets:
+                brackets[-1].argument += 1
+                brackets[-1].start = place + 1
+        elif before is not None and before.token_type is TokenType.DOT and _is_word(token):
             token = _retyped(token, TokenType.VAR, token.text)  # `b.order`: no keyword here
         elif kind is TokenType.ARROW:
             if before is None or not _ends_value(before):
@@ -175,12 +181,6 @@ def _settle(tokens: list[Token]) -> list[Token]:
             if before is not None and before.token_type is TokenType.COMMA:
                 raise _unexpected(before)
             closed_at = brackets.pop().opened
-        elif kind is TokenType.COMMA:
-            if before is None or before.token_type in _BEFORE_A_VALUE:
-                raise _unexpected(token)
-            if brackets:
-                brackets[-1].argument += 1
-                brackets[-1].start = place + 1
         elif kind is TokenType.SEMICOLON:
             if brackets:
                 raise _unclosed(tokens[brackets[-1].opened])
@@ -209,6 +209,10 @@ def check_query(tokens: list[Token]) -> None:
         if kind is TokenType.VAR:
             continue
         following = tokens[place + 1] if place + 1 < len(tokens) else None
+        if kind is TokenType.COMMA:
+            if following is None or following.token_type in _CLAUSE_WORDS:
+                raise _unexpected(token)
+            continue
         if kind in _FOREIGN_MARKS:
             raise _unexpected(token)
         if kind in _BEFORE_EXPRESSIONS and (
@@ -220,9 +224,7 @@ def check_query(tokens: list[Token]) -> None:
             angles += 1
         elif kind is TokenType.GT and angles:
             angles -= 1
-        elif (kind is TokenType.COLON and not angles and not _begins_path(tokens, place)) or (
-            kind is TokenType.COMMA and (following is None or following.token_type in _CLAUSE_WORDS)
-        ):
+        elif kind is TokenType.COLON and not angles and not _begins_path(tokens, place):
             raise _unexpected(token)
 
 

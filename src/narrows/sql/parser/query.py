@@ -40,8 +40,9 @@ def read_query(tokens: list[Token], source: str) -> Query:
     if len(tokens) > len(_PER_BATCH) and all(map(_is_word, tokens[-2:], _PER_BATCH)):
         per_batch = Span(tokens[-2].start, tokens[-1].end + 1)
         tokens = tokens[:-2]
-    tokens = _pipes(tokens)
     kinds = {token.token_type for token in tokens}
+    if TokenType.PIPE in kinds:
+        tokens = _pipes(tokens)
     if TokenType.TABLE in kinds:
         tokens = _tables_spelled_out(tokens)
     if TokenType.ALL in kinds:

@@ -94,15 +94,12 @@ def parse_expressions(text: str) -> list[exp.Expr]:
 
 
 def _split(tokens: list[Token]) -> Iterator[list[Token]]:
-    part: list[Token] = []
-    for token in tokens:
-        if token.token_type is not TokenType.SEMICOLON:
-            part.append(token)
-        elif part:
-            yield part
-            part = []
-    if part:
-        yield part
+    ends = [at for at, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
+    start = 0
+    for end in (*ends, len(tokens)):
+        if end > start:
+            yield tokens[start:end]
+        start = end + 1
 
 
 _BEFORE_A_NAME = frozenset(
