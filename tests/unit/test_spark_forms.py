@@ -63,6 +63,10 @@ DECODED = [
         ["rand() < 0.05D", "[s{x}, note]"],
     ),
     ("SELECT x.s.x FROM t TABLESAMPLE (5 ROWS) REPEATABLE (1) AS x", ["count=5", "schema=[s{x}]"]),
+    (
+        "SELECT t.s.x FROM t JOIN u APPROX NEAREST BY DISTANCE u.v WHERE t.id > 1 AND u.v > 2",
+        ["by=APPROX NEAREST 1 BY DISTANCE u.v", "[id, s{x}]", "=t.id > 1\n", "=u.v > 2\n"],
+    ),
 ]
 
 
@@ -94,7 +98,13 @@ REFUSED = [
     ),
     ("SELECT t.id FROM t, t", Code.AMBIGUOUS_COLUMN, "two relations are called `t`"),
     ("SELECT TRANSFORM(id) USING 'cat' AS (a) FROM t", Code.NOT_SUPPORTED, "a script"),
-    ("SELECT 1 FROM t x JOIN u y APPROX NEAREST 1 BY DISTANCE v", Code.NOT_SUPPORTED, "nearest"),
+    ("SELECT 1 FROM t JOIN u APPROX NEAREST 0 BY DISTANCE v", Code.WRONG_TYPE, "from 1 to 100000"),
+    ("SELECT 1 FROM t JOIN u APPROX NEAREST DISTANCE v", Code.SYNTAX_ERROR, "after NEAREST"),
+    (
+        "SELECT 1 FROM t FULL JOIN u EXACT NEAREST BY DISTANCE v",
+        Code.NOT_SUPPORTED,
+        "full joins with the nearest rows",
+    ),
     ("SELECT grouping__id FROM t", Code.UNKNOWN_COLUMN, "`grouping__id` not found"),
     ("SELECT id FROM t HAVING id > 1", Code.NOT_GROUPED, "HAVING needs GROUP BY"),
 ]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from narrows.errors import Span
-from narrows.schema import DataType
+from narrows.schema import INTEGRAL, DataType
 
 if TYPE_CHECKING:
     from narrows.expressions.function import Function
@@ -64,6 +64,10 @@ class Literal(Expr):
 
     text: str
     value: object = field(default=None, compare=False)
+    computed: bool = False
+    """Is it an integer that the query computes, or gives a name to? Beside a DECIMAL, Spark takes
+    a number that is written there for one of as many digits as it has, and any other for one of
+    its type: `d / 2` has another scale than `d / (1 + 1)`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +237,13 @@ def columns_of(expr: Expr) -> Iterator[Column]:
 
 def columns_of_all(expressions: Iterable[Expr]) -> Iterator[Column]:
     return (node for node in walk_all(expressions) if isinstance(node, Column))
+
+
+def in_place(expr: Expr) -> Expr:
+    """What a name stands for, where it is put in place of the name."""
+    if isinstance(expr, Literal) and expr.dtype in INTEGRAL:
+        return replace(expr, computed=True)
+    return expr
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

@@ -13,7 +13,7 @@ from typing import Self
 from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.expressions.nodes import Call, Column, Expr
 from narrows.expressions.text import expression_text
-from narrows.logical.nodes import Info, Listing, NamedExpr, Node, UnaryNode, as_call
+from narrows.logical.nodes import Info, JoinKind, Listing, NamedExpr, Node, UnaryNode, as_call
 from narrows.sql.binder.context import SubqueryKind
 from narrows.sql.scope import Relation
 
@@ -117,6 +117,46 @@ class Union(Node):
 
     def info(self) -> Info:
         return {"columns": Listing(self.relation.schema.names, ", ")}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearestJoin(Node):
+    """For each row of the left, so many of the right: those of which `ranking` is least (DISTANCE)
+    or greatest (SIMILARITY). Which ones they are depends on all rows of the right."""
+
+    without_place = "a join with the nearest rows"
+
+    kind: JoinKind
+    left: Node
+    right: Node
+    ranking: Expr
+    count: int
+    similarity: bool
+    approximate: bool
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_children(self, children: Sequence[Node]) -> Self:
+        return replace(self, left=children[0], right=children[1])
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.ranking,)
+
+    def with_expressions(self, expressions: Sequence[Expr]) -> Self:
+        return replace(self, ranking=expressions[0])
+
+    @property
+    def clause(self) -> str:
+        """What stands before the ranking."""
+        mode = "APPROX" if self.approximate else "EXACT"
+        direction = "SIMILARITY" if self.similarity else "DISTANCE"
+        return f"{mode} NEAREST {self.count} BY {direction}"
+
+    def info(self) -> Info:
+        return {"kind": self.kind.value, "by": f"{self.clause} {expression_text(self.ranking)}"}
 
 
 class SetKind(Enum):

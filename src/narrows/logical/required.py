@@ -50,6 +50,7 @@ from narrows.logical.nodes import (
 from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
+    NearestJoin,
     OneRow,
     Pivot,
     Recursion,
@@ -177,7 +178,7 @@ class _Collector:
                     self.want_rows(child)
             case Keep() | OneRow() | RecursiveRows() | SparkTable() | TableFunction() | Values():
                 pass  # hands on what is wanted of it, or has nothing below
-            case Filter() | Join() | Window() | Sort() | Limit() | Tail() | Pivot():
+            case Filter() | Join() | NearestJoin() | Window() | Sort() | Limit() | Tail() | Pivot():
                 for expr in node.expressions:
                     self.look(expr, ALL)
             case _:

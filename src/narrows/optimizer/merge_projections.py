@@ -15,6 +15,7 @@ from narrows.expressions.nodes import (
     FieldAccess,
     Literal,
     columns_of_all,
+    in_place,
     rewrite,
 )
 from narrows.logical.conjuncts import is_deterministic
@@ -31,7 +32,8 @@ def _merge(node: Node) -> Node | None:
         return None
     below = node.child
     meaning = {
-        ColumnId(below.relation.id, ordinal): expr for ordinal, (_, expr) in enumerate(below.fields)
+        ColumnId(below.relation.id, ordinal): in_place(expr)
+        for ordinal, (_, expr) in enumerate(below.fields)
     }
     uses = Counter(column.id for column in columns_of_all(node.expressions))
     for column, expr in meaning.items():

@@ -6,6 +6,7 @@ from narrows.logical.nodes import Node
 from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
+    NearestJoin,
     OneRow,
     Pivot,
     Recursion,
@@ -55,6 +56,10 @@ class PhysicalSetOperation(SetOperation):
     pass
 
 
+class PhysicalNearestJoin(NearestJoin):
+    pass
+
+
 class PhysicalSubquery(Subquery):
     pass
 
@@ -79,6 +84,7 @@ RELATIONAL_COUNTERPARTS: dict[type[Node], type[Node]] = {
     SparkTable: PhysicalSparkTable,
     Union: PhysicalUnion,
     SetOperation: PhysicalSetOperation,
+    NearestJoin: PhysicalNearestJoin,
     Subquery: PhysicalSubquery,
     Analytic: PhysicalAnalytic,
     Keep: PhysicalKeep,

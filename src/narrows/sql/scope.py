@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail, listed
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Column, ColumnId, Expr, Variable, columns_of
+from narrows.expressions.nodes import Column, ColumnId, Expr, Variable, columns_of, in_place
 from narrows.schema import VOID, Array, DataType, Map, Struct, Unknown
 
 
@@ -225,7 +225,7 @@ class Scope:
         alias = self.aliases.get(folded)
         fits = alias is not None and _may_have(alias.dtype, names[1:], indexed)
         if self.aliases_first and alias is not None and fits:
-            return alias, names[1:]
+            return in_place(alias), names[1:]
         for length in range(len(names) - 1, 0, -1):
             column = names[length]
             relations = self.find_relations(*(name.text for name in names[:length]))
@@ -239,7 +239,7 @@ class Scope:
         found = self._find_column(first, hidden=False)
         # `col.x` is not about a column that can have no `x`, if an alias of that name may.
         if alias is not None and (found is None or not _may_have(found.dtype, names[1:], indexed)):
-            found = alias
+            found = in_place(alias)
         found = found or self._find_column(first, hidden=True)
         return (found, names[1:]) if found is not None else None
 

@@ -19,3 +19,18 @@ SELECT * FROM (SELECT a, a, b FROM l) x NATURAL JOIN (SELECT a, b AS c FROM l) y
 SELECT * FROM (SELECT b, b AS b, a FROM l) x LEFT JOIN (SELECT a, a, 1 AS one FROM l) y USING (a);
 SELECT a FROM (SELECT a, a AS a FROM l); -- both refuse
 SELECT z FROM (SELECT a, a FROM l) AS x(z, z); -- both refuse
+
+-- The nearest rows.
+CREATE OR REPLACE TEMPORARY VIEW users AS SELECT id AS user_id, CAST(id * 10 AS DOUBLE) AS score, named_struct('a', id, 'b', -id) AS s FROM range(1, 4);
+CREATE OR REPLACE TEMPORARY VIEW products AS SELECT * FROM VALUES ('A', 11D, 1), ('B', 22D, 2), ('C', 5D, 3), ('D', NULL, 4) AS t(product, pscore, n);
+SELECT u.user_id, p.product FROM users u JOIN products p APPROX NEAREST 1 BY SIMILARITY -abs(u.score - p.pscore);
+SELECT * FROM users JOIN products EXACT NEAREST BY DISTANCE abs(score - pscore);
+SELECT u.s.b, p.n FROM users u LEFT OUTER JOIN (SELECT * FROM products WHERE n > 7) p APPROX NEAREST 2 BY DISTANCE p.pscore;
+SELECT u.s.a, p.product FROM users u JOIN products p APPROX NEAREST 2 BY DISTANCE abs(u.score - p.pscore) WHERE u.user_id > 1 AND p.n <> 2;
+SELECT a.user_id, b.user_id, p.n FROM users a JOIN users b EXACT NEAREST 2 BY DISTANCE abs(a.score - b.score - 1) JOIN products p ON p.n = b.user_id;
+SELECT u.user_id, count(*) FROM users u JOIN products p APPROX NEAREST 2 BY SIMILARITY p.n GROUP BY u.user_id HAVING count(*) > 1;
+SELECT user_id FROM users u RIGHT JOIN products p APPROX NEAREST 1 BY DISTANCE p.n;
+SELECT user_id FROM users u JOIN products p APPROX NEAREST 0 BY DISTANCE p.n;
+SELECT user_id FROM users u JOIN products p APPROX NEAREST 1 BY DISTANCE map(u.score, p.n);
+SELECT user_id FROM users u JOIN products p NEAREST 1 BY DISTANCE p.n;
+SELECT user_id FROM users u JOIN products p APPROX NEAREST 1 BY DISTANCE p.n + (SELECT max(n) FROM products);

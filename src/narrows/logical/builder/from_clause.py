@@ -20,6 +20,7 @@ from narrows.logical.builder.generators import (
     lateral_view,
     table_function,
 )
+from narrows.logical.builder.nearest import nearest_join
 from narrows.logical.builder.on_change import rows_that_change
 from narrows.logical.builder.pivot import plan_pivot
 from narrows.logical.builder.sample import plan_sample
@@ -200,13 +201,7 @@ class FromPlanner:
     # --- joins ------------------------------------------------------------------------------------
 
     def _join(self, left: Node, node: exp.Join) -> Node:
-        for key in (
-            "global_",
-            "hint",
-            "match_condition",
-            "nearest",
-            "directed",
-        ):
+        for key in ("global_", "hint", "match_condition", "directed"):
             if node.args.get(key):
                 raise refused(f"{key.strip('_').upper()} joins", node)
         if node.args.get("pivots") or node.this.args.get("pivots"):
@@ -223,7 +218,8 @@ class FromPlanner:
         lateral = isinstance(node.this, exp.Lateral)
         if lateral and kind not in _LATERAL:
             raise refused(f"{kind.value} joins with LATERAL", node)
-        if lateral and is_plain_generator(node, kind):
+        nearest = node.args.get("nearest") is not None
+        if lateral and not nearest and is_plain_generator(node, kind):
             on = node.args.get("on")
             # Without ON, Spark keeps no row for which nothing is generated, whatever the join.
             outer = kind is JoinKind.LEFT and on is not None
@@ -234,6 +230,8 @@ class FromPlanner:
         left_relations = list(self._scope.relations)
         merged_before = dict(self._scope.merged)
         right = self._item(node.this)
+        if nearest:
+            return nearest_join(self._binder, kind, left, right, node)
         right_relations = self._scope.relations[len(left_relations) :]
         sides = (Scope(left_relations, merged_before), Scope(right_relations))
         on, using = node.args.get("on"), [name_of(name) for name in node.args.get("using") or ()]

@@ -26,6 +26,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.relational_nodes import (
     Analytic,
+    NearestJoin,
     Pivot,
     Recursion,
     SetOperation,
@@ -116,6 +117,12 @@ def _problems(node: Node, plan: Node) -> Iterator[Problem | None]:
             yield _refused(
                 f"{name} waits for the last row of a stream",
                 None,
+                "run it as a query over what is there now",
+            )
+        case NearestJoin(ranking=ranking) if is_stream(node):
+            yield _refused(
+                "which rows are the nearest is known when all of them are there",
+                ranking.span,
                 "run it as a query over what is there now",
             )
         case Join(lateral=True):

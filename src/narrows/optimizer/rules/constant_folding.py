@@ -27,7 +27,7 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, timedelta
 
-from narrows.expressions.nodes import Call, Cast, Expr, Literal
+from narrows.expressions.nodes import Call, Cast, Expr, Literal, in_place
 from narrows.functions import operator
 from narrows.logical.nodes import Aggregation, Filter, Node, Sort
 from narrows.logical.walk import transform_up
@@ -114,7 +114,7 @@ def _fold_integers(call: Call) -> Expr:
     if compare is not None:
         return literal(compare(a, b))
     result = _FOLDED_ARITHMETIC[call.function](a, b)
-    return literal(result) if result in _INT_RANGE else call
+    return in_place(literal(result)) if result in _INT_RANGE else call
 
 
 def _fold_date(call: Call) -> Expr | None:
@@ -171,7 +171,7 @@ def _fold_case(call: Call) -> Expr:
     if kept:
         return Call(function=call.function, args=folded, dtype=call.dtype, span=call.span)
     if default is not None:
-        return default
+        return in_place(default)
     null = Literal(text="NULL", dtype=VOID)
     return Cast(operand=null, to=call.dtype.sql(), dtype=call.dtype)
 

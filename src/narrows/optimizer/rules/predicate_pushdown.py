@@ -20,6 +20,7 @@ Recognises, below a Filter, and moves there what may move, conjunct by conjunct:
 * Join: a conjunct that looks at one side only goes to that side, unless that side may be padded
   with NULLs (the right side of a LEFT JOIN); then it must see the padded rows, and stays. One that
   looks at both sides becomes a condition of an inner join, so `FROM a, b WHERE a.k = b.k` is one.
+* NearestJoin: a conjunct on the left side; on the right, what is dropped decides what is nearest.
 * Aggregation: a conjunct on group keys alone drops whole groups; with grouping sets, the keys that
   are in every set.
 * Union, INTERSECT, EXCEPT: into every input.
@@ -46,7 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from narrows.expressions.nodes import Column, ColumnId, Expr, columns_of, rewrite
+from narrows.expressions.nodes import Column, ColumnId, Expr, columns_of, in_place, rewrite
 from narrows.logical.conjuncts import conjunction, is_deterministic, split, with_filter
 from narrows.logical.nodes import (
     Aggregation,
@@ -60,7 +61,14 @@ from narrows.logical.nodes import (
     UnaryNode,
     Window,
 )
-from narrows.logical.relational_nodes import Analytic, Keep, SetOperation, Subquery, Union
+from narrows.logical.relational_nodes import (
+    Analytic,
+    Keep,
+    NearestJoin,
+    SetOperation,
+    Subquery,
+    Union,
+)
 from narrows.logical.walk import transform_up
 from narrows.optimizer.join_conditions import into_join, out_of_condition
 
@@ -86,6 +94,8 @@ def _push(node: Node) -> Node | None:
             return _through_project(conjuncts, project)
         case Join() as join:
             return into_join(conjuncts, join)
+        case NearestJoin() as join:
+            return _into_left(conjuncts, join)
         case Aggregation() as aggregation:
             return _below_aggregation(conjuncts, aggregation)
         case Window() as window if window.kind.row_time_decides:
@@ -110,6 +120,15 @@ def _below(conjuncts: Sequence[Expr], node: UnaryNode, usable: set[ColumnId]) ->
     if not moving:
         return None
     pushed = node.with_children([Filter(child=node.child, predicate=conjunction(moving))])
+    return with_filter(pushed, staying)
+
+
+def _into_left(conjuncts: Sequence[Expr], join: NearestJoin) -> Node | None:
+    """Moves conjuncts to the left side; without a row of the right another would be the nearest."""
+    moving, staying = _divide(conjuncts, _ids(join.left))
+    if not moving:
+        return None
+    pushed = join.with_children([with_filter(join.left, moving), join.right])
     return with_filter(pushed, staying)
 
 
@@ -154,7 +173,11 @@ def _substituted(
 
 
 def _spelled_out(expr: Expr, meaning: Mapping[ColumnId, Expr]) -> Expr:
-    return rewrite(expr, lambda part: meaning.get(part.id) if isinstance(part, Column) else None)
+    def spelled_out(part: Expr) -> Expr | None:
+        found = meaning.get(part.id) if isinstance(part, Column) else None
+        return None if found is None else in_place(found)
+
+    return rewrite(expr, spelled_out)
 
 
 def _below_subquery(conjuncts: Sequence[Expr], subquery: Subquery) -> Node | None:

@@ -46,6 +46,7 @@ from narrows.logical.nodes import (
 from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
+    NearestJoin,
     OneRow,
     Pivot,
     Recursion,
@@ -273,6 +274,8 @@ class Compiler:
                 return aggregate_windows(self.frame(node.child), node, self._time)
             case Join():
                 return self._join(node)
+            case NearestJoin(left=left, right=right):
+                return relational.nearest_join(node, self.frame(left), self.frame(right))
             case Aggregation():
                 return self._aggregate(node)
             case Generate():

@@ -1,4 +1,4 @@
-"""Set operations, VALUES, grouping sets and OVER as Spark SQL."""
+"""Set operations, joins with the nearest rows, VALUES, grouping sets and OVER as Spark SQL."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite, walk
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, is_aggregate
 from narrows.logical.relational_nodes import (
+    NearestJoin,
     Pivot,
     Recursion,
     RecursiveRows,
@@ -131,6 +132,18 @@ def union(node: Union, inputs: Sequence[Frame]) -> Frame:
     if not timed:
         return made
     return replace(made, stamp=stamp, clock=(clock if apart else stamp) if followed else None)
+
+
+def nearest_join(node: NearestJoin, left: Frame, right: Frame) -> Frame:
+    both = Frame(
+        left.rows,
+        {**left.sources, **right.sources},
+        {**left.columns, **right.columns},
+        (*left.fragments, *right.fragments),
+    )
+    nearest = f"{node.clause} {both.sql.text(node.ranking)}"
+    join = f" {node.kind.value.upper()} JOIN {right.text} {nearest}"
+    return both.with_rows(select(["*"], left.text, join))
 
 
 def set_operation(node: SetOperation, left: Frame, right: Frame) -> Frame:

@@ -103,8 +103,9 @@ class SparkSql:
                 return self._columns[column]
             case Variable(id=number):
                 return self._variables[number]
-            case Literal(text=text):
-                return Typed(text, expr.dtype)
+            case Literal(text=text, computed=computed):
+                whole = f"CAST({text} AS {expr.dtype.sql()})" if computed else text
+                return Typed(whole, expr.dtype)
             case FieldAccess(base=base, name=name):
                 return _field(self.typed(base), name, expr.dtype)
             case ElementAccess(base=base, index=index):
@@ -118,7 +119,7 @@ class SparkSql:
                 # A constant stands as it is: `INTERVAL ('1')` is no interval.
                 texts = [
                     self.text(operand)
-                    if isinstance(operand, Literal)
+                    if isinstance(operand, Literal) and not operand.computed
                     else f"({self.text(operand)})"
                     for operand in operands
                 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal as DecimalValue
 
@@ -83,7 +83,8 @@ def cast_literal(operand: object, dtype: DataType) -> Literal | None:
     value = operand.value
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return _integer(value, dtype)
+    found = _integer(value, dtype)
+    return None if found is None else replace(found, computed=True)
 
 
 def _integer(value: int, dtype: DataType) -> Literal | None:

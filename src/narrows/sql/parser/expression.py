@@ -24,6 +24,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
 from narrows.sql.parser.constant import ConstantParser
+from narrows.sql.parser.nearest import NearestParser
 from narrows.sql.parser.pipes import PipeParser
 
 _SYNTAX_OF_THEIR_OWN = frozenset(
@@ -44,7 +45,7 @@ def _match_pattern(operator: type[exp.Binary]) -> Callable[[Any, exp.Expr | None
     return parse
 
 
-class NarrowsParser(PipeParser, ConstantParser):
+class NarrowsParser(PipeParser, NearestParser, ConstantParser):
     """Spark's parser, with calls left as they are."""
 
     STRICT_CAST = True  # CAST is CAST; only TRY_CAST is TRY_CAST

@@ -27,9 +27,6 @@ _SQLGLOT_INTERNALS = ("Invalid expression", "Required keyword", "but got <", "<c
 
 _UNKNOWN_CLAUSES = (
     ("USING", "TRANSFORM", "a script that rows are sent through (TRANSFORM ... USING)"),
-    ("APPROX", "JOIN", "a join with the nearest rows (NEAREST ... BY)"),
-    ("EXACT", "JOIN", "a join with the nearest rows (NEAREST ... BY)"),
-    ("NEAREST", "JOIN", "a join with the nearest rows (NEAREST ... BY)"),
 )
 """Clauses that sqlglot does not read: the word that it stumbles over, one that stands before it,
 and what to call them."""
