@@ -119,6 +119,9 @@ def _may_have(dtype: DataType, fields: Sequence[Name], indexed: bool) -> bool:
     return not indexed or dtype == VOID or isinstance(dtype, (Struct, Array, Map, Unknown))
 
 
+_NAMELESS = "a subquery without a name"
+
+
 @dataclass
 class Scope:
     """The relations in sight, in the order in which `*` lists them, and the lambda parameters."""
@@ -283,15 +286,19 @@ class Scope:
         return frozenset(found)
 
     def _ambiguous(self, name: Name, relations: Sequence[Relation]) -> NarrowsError:
-        distinct = list({(r.name or "?").casefold(): r.name or "?" for r in relations}.values())
-        if len(distinct) == 1 and len({r.id for r in relations}) > 1 and relations[0].name:
+        called = [r.name or _NAMELESS for r in relations]
+        distinct = list({shown.casefold(): shown for shown in called}.values())
+        named = [shown for shown in distinct if shown is not _NAMELESS]
+        if len(distinct) == 1 and len({r.id for r in relations}) > 1 and named:
             return fail(
                 Code.AMBIGUOUS_COLUMN,
                 f"column `{name.text}` is ambiguous: two relations are called `{distinct[0]}`",
                 name.span,
                 f"give one of them an alias: `{distinct[0]} AS other`",
             )
-        if len(distinct) == 1:
+        if len(distinct) == 1 and len({r.id for r in relations}) > 1:
+            hint = "give each of the subqueries a name: `(SELECT ...) AS x`"
+        elif len(distinct) == 1:
             candidates = [
                 f"`{relations[0].schema.fields[o].name}`"
                 for o in relations[0].schema.find(name.text)
@@ -300,7 +307,9 @@ class Scope:
             if len(set(candidates)) == 1:
                 hint = "two columns have this name: give one of them another, with AS"
         else:
-            hint = "write " + " or ".join(f"`{r}.{name.text}`" for r in distinct[:3])
+            hint = "write " + " or ".join(f"`{r}.{name.text}`" for r in named[:3])
+            if len(named) < len(distinct):
+                hint += ", or give the subquery a name: `(SELECT ...) AS x`"
         return fail(
             Code.AMBIGUOUS_COLUMN,
             f"column `{name.text}` is ambiguous: it is in {' and in '.join(distinct)}",
