@@ -119,6 +119,20 @@ def _may_have(dtype: DataType, fields: Sequence[Name], indexed: bool) -> bool:
     return not indexed or dtype == VOID or isinstance(dtype, (Struct, Array, Map, Unknown))
 
 
+def ambiguous_alias(name: Name) -> NarrowsError:
+    return fail(
+        Code.AMBIGUOUS_COLUMN,
+        f"`{name.text}` is ambiguous: two items of the select list are called so",
+        name.span,
+        "give one of them another name, with AS",
+    )
+
+
+def _is_again(before: Expr, expr: Expr, name: str) -> bool:
+    """`SELECT a, a`: the same column under its own name."""
+    return isinstance(expr, Column) and before == expr and expr.name.casefold() == name
+
+
 _NAMELESS = "a subquery without a name"
 
 
@@ -133,6 +147,8 @@ class Scope:
     """Aliases of the select list, where a clause may use them; columns go before them ..."""
     aliases_first: bool = False
     """... but in ORDER BY, which sorts the result."""
+    ambiguous: set[str] = field(default_factory=set)
+    """Aliases that several items have: they mean nothing, but columns of that name do."""
     asking: frozenset[Kind] = frozenset()
     """Which functions the clause may call whose subquery is being planned: an aggregate of columns
     from around a subquery is computed there."""
@@ -141,6 +157,7 @@ class Scope:
     in_the_end: Callable[[Name], Expr | None] = lambda name: None
     """What a name means that nothing else in sight has, here or around here."""
     _variables: list[dict[str, Variable]] = field(default_factory=list)
+    _added: set[str] = field(default_factory=set)
 
     def find_relations(self, *parts: str) -> list[Relation]:
         """The relations of a name, `orders` or `shop.orders`: several, where a query has nothing
@@ -155,14 +172,30 @@ class Scope:
         others: Mapping[str, Expr] = MappingProxyType({}),
         *,
         first: bool = False,
+        any_will_do: bool = False,
     ) -> Iterator[None]:
-        """Lets a clause use the items of the select list by name, and `others` below them."""
-        named = {name.casefold(): expr for name, expr in reversed(items)}
+        """Lets a clause use the items of the select list by name, and `others` below them. Of two
+        items of one name, `any_will_do`: the first one."""
+        named: dict[str, Expr] = {}
+        self.ambiguous = set()
+        for name, expr in items:
+            folded = name.casefold()
+            before = named.setdefault(folded, expr)
+            if before is not expr and not any_will_do and not _is_again(before, expr, folded):
+                self.ambiguous.add(folded)
         self.aliases, self.aliases_first = {**others, **named}, first
         try:
             yield
         finally:
-            self.aliases, self.aliases_first = {}, False
+            self.aliases, self.aliases_first, self.ambiguous = {}, False, set()
+
+    def add_alias(self, name: str, expr: Expr) -> None:
+        """Lets the items of the select list that follow use one by name."""
+        folded = name.casefold()
+        if folded in self._added:
+            self.ambiguous.add(folded)
+        self._added.add(folded)
+        self.aliases.setdefault(folded, expr)
 
     def enter_lambda(self, variables: Sequence[Variable]) -> None:
         self._variables.append({v.name.casefold(): v for v in variables})
@@ -225,7 +258,7 @@ class Scope:
             variable = variables.get(folded)
             if variable is not None:
                 return variable, names[1:]
-        alias = self.aliases.get(folded)
+        alias = None if folded in self.ambiguous else self.aliases.get(folded)
         fits = alias is not None and _may_have(alias.dtype, names[1:], indexed)
         if self.aliases_first and alias is not None and fits:
             return in_place(alias), names[1:]
@@ -244,6 +277,8 @@ class Scope:
         if alias is not None and (found is None or not _may_have(found.dtype, names[1:], indexed)):
             found = in_place(alias)
         found = found or self._find_column(first, hidden=True)
+        if found is None and folded in self.ambiguous:
+            raise ambiguous_alias(first)
         return (found, names[1:]) if found is not None else None
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:

@@ -14,7 +14,7 @@ from narrows.expressions.nodes import Call, Expr, columns_of, walk
 from narrows.logical.builder.clauses import Generated
 from narrows.logical.nodes import NamedExpr
 from narrows.schema import Unaliased
-from narrows.sql.scope import Name
+from narrows.sql.scope import Name, ambiguous_alias
 
 _NOT_OF_ROWS = frozenset({Kind.AGGREGATE, Kind.ANALYTIC, Kind.GENERATOR, Kind.WINDOW_BOUND})
 
@@ -23,13 +23,17 @@ def aliases_in_where(
     items: Sequence[NamedExpr], generated: Sequence[Generated]
 ) -> Callable[[Name], Expr | None]:
     named: dict[str, Expr] = {}
+    repeated: set[str] = set()
     for name, expr in items:
-        if not isinstance(name, Unaliased):
-            named.setdefault(name.casefold(), expr)
+        folded = name.casefold()
+        if not isinstance(name, Unaliased) and named.setdefault(folded, expr) is not expr:
+            repeated.add(folded)
     made = {each.relation.id: each.call for each in generated}
 
     def find(name: Name) -> Expr | None:
         found = named.get(name.text.casefold())
+        if name.text.casefold() in repeated:
+            raise ambiguous_alias(name)
         if found is not None:
             for column in columns_of(found):
                 if column.id.relation in made:

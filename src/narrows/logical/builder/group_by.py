@@ -67,7 +67,7 @@ class GroupBy:
                 grouping.keys = self._all(items, generated)
                 return grouping
             written.insert(0, exp.column("all"))  # the parser takes the column for the word
-        with self._binder.scope.with_aliases(items):
+        with self._binder.scope.with_aliases(items, any_will_do=True):
             elements = [
                 expand(element, lambda key: self._key(key, items, grouping)) for element in written
             ]

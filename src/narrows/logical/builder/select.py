@@ -147,7 +147,7 @@ class SelectBuilder:
         self._scope.in_the_end = group.set_number
         self._scope.aliases = group.named_keys()
         selected = bind_select_list(tree, self._binder)
-        self._scope.aliases = {}
+        self._scope.aliases, self._scope.ambiguous = {}, set()
         items, named = selected.items, group.named_keys()
         self._renamed = selected.renamed
         if self._queries.on_top:

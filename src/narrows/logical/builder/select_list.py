@@ -78,7 +78,7 @@ def _add_item(node: exp.Expr, name: str, expr: Expr, binder: Binder, selected: S
         selected.renamed.add(len(selected.items))
     selected.items.append(NamedExpr(name, expr))
     if isinstance(node, exp.Alias) or _is_part(node, expr):
-        binder.scope.aliases.setdefault(name.casefold(), expr)  # `a AS x, x + 1`; `s.x, x + 1`
+        binder.scope.add_alias(name, expr)  # `a AS x, x + 1`; `s.x, x + 1`
 
 
 def _is_part(node: exp.Expr, expr: Expr) -> bool:
@@ -144,7 +144,7 @@ def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: Select
     selected.generated.append(Generated(call, relation))
     selected.items.extend(_columns_of(relation))
     for column in relation.columns if names else ():
-        binder.scope.aliases.setdefault(column.name.casefold(), column)  # `explode(n) AS e, e + 1`
+        binder.scope.add_alias(column.name, column)  # `explode(n) AS e, e + 1`
 
 
 def _refuse_nested_generator(expr: Expr) -> None:
