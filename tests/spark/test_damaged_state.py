@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.damage import DAMAGES
-from support.damaged_state import BASE, QUICK, StateUnderTest, check_case
+from support.damaged_state import BASE, QUICK, WINDOWS, StateUnderTest, check_case
 
 KINDS = {
     f"checkpoints/{BASE}/metadata": "truncated",
@@ -24,10 +24,12 @@ KINDS = {
     f"statistics/{BASE}/s/00000000000000000001-0.json": "emptied",
     "projections/c.json": "flipped",
     "tables/t.json": "truncated",
+    f"windows/{WINDOWS}/steps/1.json": "flipped",
 }
 HEALS = {
     f"checkpoints/{BASE}/commits/1": "missing",
     f"entries/{QUICK}/s/position": "missing",
+    f"newest/{WINDOWS}/e/0.json": "truncated",
     "version": "missing",
 }
 
@@ -43,7 +45,7 @@ def test_all_kinds_of_files_are_known(under_test: StateUnderTest) -> None:
     """Whoever keeps something new says here what becomes of it when it is damaged."""
     kinds = {kind.split("/")[0] for kind in under_test.kinds()}
     known = {"checkpoints", "entries", "pipelines", "statistics", "tables", "projections"}
-    assert kinds - known == {"dead_letters", "lock", "shared", "version"}
+    assert kinds - known == {"dead_letters", "lock", "newest", "shared", "version", "windows"}
 
 
 @pytest.mark.parametrize(("name", "way"), KINDS.items())

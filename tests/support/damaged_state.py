@@ -112,8 +112,10 @@ class StateUnderTest:
 
 
 def is_told(error: narrows.NarrowsError, name: str) -> bool:
-    """Does an error say which file is wrong? Of an entry that is missing, its log is named."""
-    named = str(Path(name).parent) if name.endswith(".entries") else name
+    """Does an error say which file is wrong? Of an entry, or a step, that is missing, its log is
+    named."""
+    in_log = name.endswith(".entries") or "/steps/" in name
+    named = str(Path(name).parent) if in_log else name
     return "Traceback" not in str(error) and named in str(error)
 
 

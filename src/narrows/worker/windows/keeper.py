@@ -71,8 +71,10 @@ class WindowKeeper:
         one of a bounded run. Answers how many rows were published."""
         before, begun = self.log.before(batch)
         ends = ends or (begun is not None and begun.ends)
-        step = Step(before.number + 1, batch, ends=ends, watermark=self._watermark(before, ends))
-        return self._publish(before, step, [*before.files, *folded])
+        files = [*before.files, *folded]
+        watermark = self._end(before, files) if ends else self._watermark(before)
+        step = Step(before.number + 1, batch, ends=ends, watermark=watermark)
+        return self._publish(before, step, files)
 
     @property
     def has_open(self) -> bool:
@@ -93,17 +95,19 @@ class WindowKeeper:
         before = last if last.done else self.log.step(last.number - 1)
         self.log.forget(before)
         step = Step(before.number + 1, before.batch, closing=True, ends=True, done=False)
-        step = replace(step, watermark=self._watermark(before, ends=True))
+        step = replace(step, watermark=self._end(before, before.files))
         rows = self._publish(before, step, before.files)
         self.log.write(replace(self.log.step(step.number), done=True))
         return rows
 
-    def _watermark(self, before: Step, ends: bool) -> int:
-        newest = self.newest()
-        if ends:
-            latest = max(newest, before.watermark + self.delay)
-            return max(before.watermark, self.window.closing_time(latest))
-        return max(before.watermark, newest - self.delay)
+    def _watermark(self, before: Step) -> int:
+        return max(before.watermark, self.newest() - self.delay)
+
+    def _end(self, before: Step, files: Sequence[GroupsFile]) -> int:
+        """The watermark at which all windows are over: those of rows that no filter kept, too."""
+        newest = max(self.newest(), before.watermark + self.delay)
+        over = [-(-file.last_end // 1_000) for file in files]
+        return max(before.watermark, self.window.closing_time(newest), *over)
 
     def _publish(self, before: Step, step: Step, files: Sequence[GroupsFile]) -> int:
         since, until = before.watermark * 1_000, step.watermark * 1_000

@@ -77,7 +77,7 @@ class StepLog:
         if last.batch != batch - 1:
             raise fail(
                 Code.UNREADABLE_FILE,
-                f"the state of open windows in `{self.folder}` is of micro-batch {last.batch},"
+                f"the state of open windows in `{self.folder / _STEPS}` is of batch {last.batch},"
                 f" and the checkpoint has come to {batch}",
                 hint="the checkpoint and the state of windows belong together: restore the whole"
                 " state folder, or start the pipeline anew: `narrows reset <pipeline>`",
