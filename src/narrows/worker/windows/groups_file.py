@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from narrows.arrow.key_hash import key_hashes
+from narrows.errors import NarrowsError
 from narrows.files.small import damaged
 from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.worker.windows.cut import Cut, place_columns
@@ -135,5 +136,5 @@ def _batches(path: Path, file: GroupsFile) -> list[pa.RecordBatch]:
         raise _damaged(path, error) from error
 
 
-def _damaged(path: Path, reason: object) -> Exception:
+def _damaged(path: Path, reason: object) -> NarrowsError:
     return damaged(path, "the file with groups of open windows", reason, _HINT)

@@ -41,10 +41,8 @@ class WindowSpec:
 
 @dataclass(frozen=True)
 class Finish:
-    """What is made of a group of a window that closed, whose columns are keys, start, end, folds.
-
-    None for columns: Spark makes it.
-    """
+    """What tasks make of a group of a window that closed, whose columns are keys, start, end, and
+    folds."""
 
     columns: tuple[ComputedColumn, ...]
     tests: tuple[Predicate, ...] = ()
