@@ -216,7 +216,7 @@ def _read(node: Node, tasks: int) -> Given | None:
         return None
     with (
         patch.object(first_rows, "_SORTED_TOGETHER", 2),
-        patch.object(partial_aggregator, "_FOLDED_TOGETHER", 2),
+        patch.multiple(partial_aggregator, _FOLDED_TOGETHER=2, _ENOUGH_TO_TELL=2),
     ):
         shipped = [row for batch in _shipped(spec, tasks) for row in batch.to_pylist()]
     if isinstance(node, PhysicalPartialAggregation):

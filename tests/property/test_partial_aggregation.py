@@ -112,7 +112,7 @@ def test_what_tasks_ship_merges_to_what_rows_make(
     what, batches = case
     together, kept = sizes
     with (
-        patch.object(partial_aggregator, "_FOLDED_TOGETHER", together),
+        patch.multiple(partial_aggregator, _FOLDED_TOGETHER=together, _ENOUGH_TO_TELL=together),
         patch.object(partial_aggregator, "_KEPT_GROUPS", kept),
     ):
         task = PartialAggregator(what)
@@ -257,7 +257,7 @@ def _read(node: Node, tasks: int) -> Given | None:
     source = find_connector(spec.connector).source(spec.declared)
     entry = source.whole(source.available())
     shares = source.split(entry, tasks)
-    with patch.object(partial_aggregator, "_FOLDED_TOGETHER", 2):
+    with patch.multiple(partial_aggregator, _FOLDED_TOGETHER=2, _ENOUGH_TO_TELL=2):
         rows = [row for share in shares for part in read_share(spec, share) for row in _rows(part)]
     return Given(relation=node.relation, rows=rows)
 

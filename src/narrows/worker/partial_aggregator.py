@@ -28,8 +28,12 @@ from narrows.arrow.types import arrow_type
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.worker.evaluate import evaluate
 
-_FOLDED_TOGETHER = 16_384
-"""Rows that are folded at once: a call costs as much as some thousand rows."""
+_FOLDED_TOGETHER = 65_536
+"""Rows that are folded at once: a call costs as much as ten thousand of them."""
+_FOLDED_BYTES = 8 << 20
+"""Or so much of them: more would not stay in the processor's memory."""
+_ENOUGH_TO_TELL = 16_384
+"""After so many rows it is known whether keys repeat."""
 _KEPT_GROUPS = 65_536
 _KEPT_BYTES = 32 << 20
 _SHIPPED_ROWS = 16_384
@@ -61,7 +65,7 @@ class PartialAggregator:
             yield made
             return
         self._waiting.append(made)
-        if _rows(self._waiting) >= _FOLDED_TOGETHER:
+        if _rows(self._waiting) >= _FOLDED_TOGETHER or _size(self._waiting) >= _FOLDED_BYTES:
             yield from self._fold()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
@@ -83,7 +87,7 @@ class PartialAggregator:
         if self._what.enough is not None and _rows(self._groups) >= self._what.enough:
             self._groups = [fold(self._what, pa.concat_tables(self._groups))]
             self._is_done = _rows(self._groups) >= self._what.enough
-        if 2 * folded.num_rows > rows.num_rows and rows.num_rows >= _FOLDED_TOGETHER:
+        if 2 * folded.num_rows > rows.num_rows and rows.num_rows >= _ENOUGH_TO_TELL:
             self._folds = False
             yield from self._take()
         elif _rows(self._groups) > _KEPT_GROUPS or _size(self._groups) > _KEPT_BYTES:
@@ -191,7 +195,7 @@ def _rows(parts: Sequence[pa.RecordBatch | pa.Table]) -> int:
     return sum(part.num_rows for part in parts)
 
 
-def _size(parts: Sequence[pa.Table]) -> int:
+def _size(parts: Sequence[pa.RecordBatch | pa.Table]) -> int:
     return sum(part.nbytes for part in parts)
 
 
