@@ -1,46 +1,36 @@
 //! Decimals without exponent; the portable kernel knows the others.
 
 use super::times::Found;
+use crate::json::number::Number;
 
 /// `12.345` as a whole number of units of the scale, rounded half up.
 #[inline]
-pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
-    match short(text, precision, scale) {
-        Some(units) => Found::Value(i128::from(units)),
-        None => any(text, precision, scale),
+pub fn of_number(number: &Number<'_>, precision: u8, scale: i8) -> Found<i128> {
+    match short(number, precision, scale) {
+        Some(units) => Found::Value(units),
+        None => any(number.text, precision, scale),
+    }
+}
+
+/// The same of a text, which may be no number, or a number that JSON would write differently.
+pub fn of_text(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
+    match Number::at(text, 0) {
+        Ok(number) if number.text.len() == text.len() => of_number(&number, precision, scale),
+        _ => any(text, precision, scale),
     }
 }
 
 /// One that needs no rounding and fits into 64 bits, as nearly all do; None for any other.
-#[inline]
-fn short(text: &[u8], precision: u8, scale: i8) -> Option<i64> {
-    const DIGITS: usize = 18;
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    if digits.len() > DIGITS {
+#[inline(always)]
+pub fn short(number: &Number<'_>, precision: u8, scale: i8) -> Option<i128> {
+    let (digits, decimals) = number.as_digits()?;
+    let missing = usize::try_from(scale).ok()?.checked_sub(decimals)?;
+    let unit = u64::try_from(*POWERS.get(missing)?).ok()?;
+    let units = i128::from(digits.checked_mul(unit)?);
+    if units.unsigned_abs() >= POWERS[usize::from(precision).min(38)] {
         return None;
     }
-    let mut mantissa = 0u64; // 18 digits fit
-    let mut point = None;
-    for (place, byte) in digits.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => mantissa = mantissa * 10 + u64::from(byte - b'0'),
-            b'.' if point.is_none() && place > 0 => point = Some(place),
-            _ => return None,
-        }
-    }
-    let fraction = point.map_or(0, |point| digits.len() - point - 1);
-    let missing = usize::try_from(scale).ok()?.checked_sub(fraction)?;
-    if digits.is_empty() || digits.len() + missing > DIGITS {
-        return None;
-    }
-    let units = mantissa * POWERS[missing] as u64;
-    if u128::from(units) >= POWERS[usize::from(precision).min(38)] {
-        return None;
-    }
-    Some(if negative { -(units as i64) } else { units as i64 })
+    Some(if number.is_negative() { -units } else { units })
 }
 
 fn any(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
@@ -100,7 +90,7 @@ mod tests {
 
     #[test]
     fn decimals() {
-        let read = |text: &str| decimal(text.as_bytes(), 5, 2);
+        let read = |text: &str| of_text(text.as_bytes(), 5, 2);
         for (text, units) in [
             ("1", 100),
             ("-1.005", -101),
@@ -111,21 +101,18 @@ mod tests {
         ] {
             assert_eq!(read(text), Found::Value(units), "{text}");
         }
-        for text in ["12.34", "-0.5", "0", "-999.99", "7.1"] {
-            assert_eq!(
-                short(text.as_bytes(), 5, 2).map(i128::from),
-                match any(text.as_bytes(), 5, 2) {
-                    Found::Value(units) => Some(units),
-                    _ => None,
-                },
-                "{text}"
-            );
+        for text in ["12.34", "-0.5", "0", "-0.00", "-999.99", "7.1", "1000", "0.001", "-1.00e0"] {
+            let number = Number::at(text.as_bytes(), 0).unwrap();
+            let slowly = any(text.as_bytes(), 5, 2);
+            assert_eq!(of_number(&number, 5, 2), slowly, "{text}");
+            let is_short = !["1000", "0.001", "-1.00e0"].contains(&text);
+            assert_eq!(short(&number, 5, 2).is_some(), is_short, "{text}");
         }
         assert_eq!(read("1000"), Found::Mistyped);
         assert_eq!(read("999.995"), Found::Mistyped);
-        assert_eq!(decimal(&[b'9'; 38], 38, 0), Found::Value(10i128.pow(38) - 1));
-        assert_eq!(decimal(&[b'9'; 38], 38, 1), Found::Mistyped);
-        assert_eq!(decimal(format!("0.{}", "4".repeat(37)).as_bytes(), 38, 0), Found::Value(0));
+        assert_eq!(of_text(&[b'9'; 38], 38, 0), Found::Value(10i128.pow(38) - 1));
+        assert_eq!(of_text(&[b'9'; 38], 38, 1), Found::Mistyped);
+        assert_eq!(of_text(format!("0.{}", "4".repeat(37)).as_bytes(), 38, 0), Found::Value(0));
         for unsure in ["", "1e3", ".5", "1,000", "x", "-", &"9".repeat(39)] {
             assert_eq!(read(unsure), Found::Unsure, "{unsure}");
         }

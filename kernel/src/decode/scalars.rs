@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::base64;
 use super::columns::{Column, Data, Kind, TooMuch, offset};
-use super::decimals::decimal;
+use super::decimals;
 use super::texts;
 use super::times::{Found, date, timestamp};
 use crate::json::document::{Cursor, Document, Value};
@@ -69,6 +69,20 @@ pub fn push_common(column: &mut Column, document: &Document<'_>, at: Cursor) -> 
         }
         Data::Float64(out) if matches!(first, b'-' | b'0'..=b'9') => {
             out.push(Number::at(document.bytes, document.place(at))?.as_f64());
+        }
+        Data::Decimal(out) if matches!(first, b'-' | b'0'..=b'9') => {
+            let Kind::Decimal { precision, scale } = column.kind else { return Ok(false) };
+            let number = Number::at(document.bytes, document.place(at))?;
+            match decimals::short(&number, precision, scale) {
+                Some(units) => out.push(units),
+                None => return Ok(false),
+            }
+        }
+        Data::Date(out) if first == b'"' && !document.has_escapes => {
+            match date(document.text(at)) {
+                Found::Value(days) => out.push(days),
+                _ => return Ok(false),
+            }
         }
         _ => return Ok(false),
     }
@@ -194,8 +208,8 @@ pub fn as_decimal(
 ) -> Result<Option<i128>, Refused> {
     let &Kind::Decimal { precision, scale } = kind else { return Ok(None) };
     match value {
-        Value::Number(Number { text, .. }) => sure(decimal(text, precision, scale)),
-        Value::Text(raw) => sure(decimal(&text(document, raw)?, precision, scale)),
+        Value::Number(number) => sure(decimals::of_number(number, precision, scale)),
+        Value::Text(raw) => sure(decimals::of_text(&text(document, raw)?, precision, scale)),
         _ => Ok(None),
     }
 }

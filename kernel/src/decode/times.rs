@@ -69,18 +69,12 @@ fn common(text: &[u8], zone: Option<i32>) -> Option<i64> {
 }
 
 /// The years 0 to 9999 in the Gregorian calendar.
+#[inline]
 fn days(text: &[u8]) -> Option<i64> {
     let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
     let year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
     let (month, day) = (two_digits(m1, m2)?, two_digits(d1, d2)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let longest = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + u32::from(leap),
-        _ => return None,
-    };
-    if day == 0 || day > longest {
+    if !(1..=12).contains(&month) || day == 0 || (day > 28 && day > days_of(month, year)) {
         return None;
     }
     // Counted from March on, so that the leap day is the last of its year; 400 years are 146 097
@@ -89,6 +83,15 @@ fn days(text: &[u8]) -> Option<i64> {
     let (year, month) = if month > 2 { (year + 400, month - 3) } else { (year + 399, month + 9) };
     let before = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5;
     Some(before + i64::from(day) - 1 - 865_565)
+}
+
+fn days_of(month: u32, year: u32) -> u32 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 #[inline(always)]
@@ -119,9 +122,18 @@ mod tests {
         assert_eq!(read("2020-02-29"), Found::Value(18_321));
         assert_eq!(read("0000-02-29"), Found::Value(-719_469));
         assert_eq!(read("9999-12-31"), Found::Value(2_932_896));
-        for unsure in
-            ["2021-02-29", "2020-13-01", "2020-00-10", "2020-1-1", "2020", "GMT", " 2020-01-01"]
-        {
+        assert_eq!(read("1970-04-30"), Found::Value(119));
+        for unsure in [
+            "2021-02-29",
+            "2020-04-31",
+            "2020-01-32",
+            "2020-13-01",
+            "2020-00-10",
+            "2020-1-1",
+            "2020",
+            "GMT",
+            " 2020-01-01",
+        ] {
             assert_eq!(read(unsure), Found::Unsure, "{unsure}");
         }
         for none in ["", "n/a", "[]"] {

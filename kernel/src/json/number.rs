@@ -58,7 +58,7 @@ impl<'a> Number<'a> {
     }
 
     #[inline(always)]
-    fn is_negative(&self) -> bool {
+    pub fn is_negative(&self) -> bool {
         self.text[0] == b'-'
     }
 
@@ -70,6 +70,14 @@ impl<'a> Number<'a> {
             return None; // there are no leading zeros
         }
         if self.is_negative() { 0i64.checked_sub_unsigned(value) } else { value.try_into().ok() }
+    }
+
+    /// Its digits, without sign and point, and how many of them stand behind the point; None if
+    /// they are too many, or there is an exponent.
+    #[inline(always)]
+    pub fn as_digits(&self) -> Option<(u64, usize)> {
+        let Digits { value, count } = self.digits;
+        (count <= 19 && !self.has_exponent).then_some((value, self.decimals))
     }
 
     /// The nearest double; minus zero only if it is written as a fraction.
