@@ -149,6 +149,9 @@ class Scope:
     """... but in ORDER BY, which sorts the result."""
     ambiguous: set[str] = field(default_factory=set)
     """Aliases that several items have: they mean nothing, but columns of that name do."""
+    ungrouped: frozenset[ColumnId] | None = None
+    """In HAVING: columns that it cannot look at, for they are in no group. Aliases go before them,
+    and before what may be one of several columns."""
     asking: frozenset[Kind] = frozenset()
     """Which functions the clause may call whose subquery is being planned: an aggregate of columns
     from around a subquery is computed there."""
@@ -208,16 +211,16 @@ class Scope:
         self._variables.pop()
 
     def resolve(
-        self, names: Sequence[Name], *, indexed: bool = False
+        self, names: Sequence[Name], *, indexed: bool = False, of_groups: bool = False
     ) -> tuple[Expr, Sequence[Name]]:
         """The value that a dotted name begins with, and the names left: fields to go into.
-        `indexed`: after the name there is a `[`.
+        `indexed`: after the name there is a `[`; `of_groups`: it is inside of no aggregate.
 
         Like Spark, `a.b` is tried as column `b` of relation `a` before field `b` of column `a`.
         """
         scope: Scope | None = self
         while scope is not None:
-            found = scope._resolve_here(names, indexed=indexed)
+            found = scope._resolve_here(names, indexed=indexed, of_groups=of_groups)
             if found is not None:
                 return found
             scope = scope.outer
@@ -250,7 +253,7 @@ class Scope:
         return self._resolve_here([name]) is not None
 
     def _resolve_here(
-        self, names: Sequence[Name], *, indexed: bool = False
+        self, names: Sequence[Name], *, indexed: bool = False, of_groups: bool = False
     ) -> tuple[Expr, Sequence[Name]] | None:
         first = names[0]
         folded = first.text.casefold()
@@ -272,6 +275,8 @@ class Scope:
                 return relation.column(place, span), names[length + 1 :]
             if qualified:
                 raise self._ambiguous(column, [relation for relation, _ in qualified])
+        if of_groups and alias is not None and self._give_way(first, alias):
+            return in_place(alias), names[1:]
         found = self._find_column(first, hidden=False)
         # `col.x` is not about a column that can have no `x`, if an alias of that name may.
         if alias is not None and (found is None or not _may_have(found.dtype, names[1:], indexed)):
@@ -280,6 +285,16 @@ class Scope:
         if found is None and folded in self.ambiguous:
             raise ambiguous_alias(first)
         return (found, names[1:]) if found is not None else None
+
+    def _give_way(self, name: Name, alias: Expr) -> bool:
+        """Whether the columns of a name say nothing of groups, and the alias is another."""
+        if self.ungrouped is None:
+            return False
+        try:
+            found = self._find_column(name, hidden=False)
+        except NarrowsError:  # it may be one of several
+            return True
+        return isinstance(found, Column) and found.id in self.ungrouped and found != alias
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())

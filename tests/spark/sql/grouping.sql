@@ -35,3 +35,16 @@ SELECT region, what, grouping__id, count(*) FROM sales GROUP BY GROUPING SETS (r
 SELECT explode(split(region, 'o')) AS part FROM sales GROUP BY ALL HAVING part > '';
 SELECT stack(2, id % 2, count(amount)) FROM sales GROUP BY ALL;
 SELECT all, what, count(*) FROM (SELECT region AS all, what FROM sales) GROUP BY all, what;
+
+-- An item of the select list whose name a column has that is in no group.
+CREATE OR REPLACE TEMPORARY VIEW h AS SELECT * FROM VALUES (1, 9, 5), (2, 8, 4), (3, 7, 6), (NULL, 10, 5) AS h(a, b, k);
+SELECT k, sum(b) AS b FROM h GROUP BY k HAVING b > 8 AND max(b) < 10;
+SELECT sum(b) AS b FROM h HAVING b > 8;
+SELECT k % 2 AS k, sum(b) FROM h GROUP BY k % 2 HAVING k > 0;
+SELECT k % 2 AS k, sum(b) FROM h GROUP BY k % 2 HAVING k % 2 > 0;
+SELECT k, sum(b) AS b FROM h GROUP BY k HAVING h.b > 8;
+SELECT k, named_struct('a', count(*)) AS a FROM h GROUP BY k HAVING a.a > 1;
+SELECT -k AS k, sum(b) FROM h GROUP BY k HAVING k > 4;
+SELECT x.k, max(y.b) AS b FROM h x JOIN h y USING (k) GROUP BY x.k HAVING b > 8;
+SELECT k, sum(b) AS b FROM h GROUP BY k HAVING b IN (SELECT b FROM h) AND b > (SELECT min(b) FROM h);
+SELECT k, sum(b) AS b FROM h GROUP BY k HAVING EXISTS (SELECT 1 FROM h z WHERE z.b = h.k + 4) AND b > 8;

@@ -35,3 +35,12 @@ SELECT a AS k, b AS k, sum(k) OVER () FROM t;
 SELECT s.x, s.x + 1, x FROM (SELECT named_struct('x', 5) AS s);
 SELECT s.x, r.x, x FROM (SELECT named_struct('x', 5) AS s, named_struct('x', 6) AS r);
 SELECT s.x, s.x, x FROM (SELECT named_struct('x', 5) AS s, named_struct('x', 6) AS r);
+
+-- Rows of constants, sorted and cut.
+VALUES (1, 2), (2, 1) ORDER BY col2 LIMIT 1;
+VALUES 1, 2, 3 AS r(a) ORDER BY r.a DESC LIMIT 2 OFFSET 1;
+SELECT * FROM (VALUES (1, 2), (2, 1) ORDER BY col2 LIMIT 1) AS r(x, y);
+SELECT (VALUES 5, 4 ORDER BY 1 LIMIT 1), 4 IN (VALUES 5, 4 ORDER BY col1 LIMIT 1);
+WITH w AS (VALUES 2, 1 ORDER BY col1 LIMIT 1) SELECT * FROM w;
+WITH w AS (SELECT 1) VALUES 1, 2 OFFSET 1;
+VALUES 1, 2 UNION ALL VALUES 3 ORDER BY 1 DESC LIMIT 1;

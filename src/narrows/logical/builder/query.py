@@ -59,6 +59,7 @@ _SET_OPERATIONS = (exp.Union, exp.Intersect, exp.Except)
 _READ_OF_SET_OPERATIONS = frozenset(
     ("this", "expression", "distinct", "by_name", "with_", "order", "limit", "offset")
 )
+_READ_OF_VALUES = frozenset(("expressions", "alias"))
 _READ_OF_BRACKETS = frozenset(("this", "with_", "order", "limit", "offset", "alias"))
 
 
@@ -122,6 +123,7 @@ class QueryPlanner:
             case exp.Select():
                 return SelectBuilder(self).build(tree)
             case exp.Values():
+                _refuse_others(tree, _READ_OF_VALUES, "VALUES")
                 return self._values(tree)
             case exp.Subquery():
                 _refuse_others(tree, _READ_OF_BRACKETS, "brackets")

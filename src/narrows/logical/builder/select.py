@@ -19,7 +19,6 @@ from narrows.errors import Code, fail
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import (
     Call,
-    Cast,
     Expr,
     SortKey,
     columns_of,
@@ -34,6 +33,7 @@ from narrows.logical.builder.clauses import Clauses
 from narrows.logical.builder.from_clause import FromPlanner
 from narrows.logical.builder.group_by import GroupBy
 from narrows.logical.builder.grouping import plan_grouping
+from narrows.logical.builder.having import ON_GROUPS, bind_having
 from narrows.logical.builder.ordering import bind_order, plan_limit
 from narrows.logical.builder.select_list import bind_select_list
 from narrows.logical.builder.stateful import plan_stateful, stateful_calls, take_last_rows
@@ -55,7 +55,6 @@ from narrows.logical.relational_nodes import Subquery
 from narrows.logical.results import repeated_columns
 from narrows.logical.walk import topological
 from narrows.notices import Notice
-from narrows.schema import BOOLEAN, UNKNOWN
 from narrows.sql.binder.context import Problems, refused, span_of
 from narrows.sql.binder.expression import Binder
 from narrows.sql.scope import Scope
@@ -165,8 +164,8 @@ class SelectBuilder:
         if having is not None or qualify is not None:
             with self._scope.with_aliases(items, named), self._problems.collect():
                 if having is not None:
-                    clauses.having = _as_condition(
-                        self._binder.bind_in("HAVING", having.this, *_ON_GROUPS)
+                    clauses.having = bind_having(
+                        having.this, clauses.grouping, self._binder, self._subqueries
                     )
                 if qualify is not None:
                     clauses.qualify = self._binder.bind_in("QUALIFY", qualify.this, *_ON_RESULT)
@@ -269,20 +268,12 @@ class SelectBuilder:
         return replace(shortened, relation=relation)
 
 
-_ON_GROUPS = (Kind.AGGREGATE, Kind.STATEFUL, Kind.WINDOW_BOUND)
-_ON_RESULT = (*_ON_GROUPS, Kind.ANALYTIC)
+_ON_RESULT = (*ON_GROUPS, Kind.ANALYTIC)
 
 
 def _order_of(tree: exp.Select) -> exp.Expr | None:
     """ORDER BY; SORT BY and CLUSTER BY, which sort what a task has, are done by sorting all."""
     return tree.args.get("order") or tree.args.get("sort") or tree.args.get("cluster")
-
-
-def _as_condition(expr: Expr) -> Expr:
-    """HAVING takes any value for a condition, as in Spark; WHERE does not."""
-    if expr.dtype in (BOOLEAN, UNKNOWN):
-        return expr
-    return Cast(operand=expr, to=BOOLEAN.sql(), dtype=BOOLEAN, span=expr.span)
 
 
 def _is_random(expr: Expr) -> bool:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from narrows.demand_text import type_text
 from narrows.errors import Code, NarrowsError, Span, did_you_mean, fail
+from narrows.expressions.function import Kind
 from narrows.expressions.nodes import (
     Cast,
     ElementAccess,
@@ -90,7 +91,8 @@ def _resolved(
 ) -> tuple[Expr, Sequence[Name]]:
     """What a dotted name begins with; where nothing in the query is called so, a variable."""
     try:
-        return binder.scope.resolve(names, indexed=bool(steps))
+        of_groups = Kind.AGGREGATE in binder.allowed
+        return binder.scope.resolve(names, indexed=bool(steps), of_groups=of_groups)
     except NarrowsError as unknown:
         found = bind_variable(binder, names)
         if found is None or unknown.problems[0].code is Code.AMBIGUOUS_COLUMN:

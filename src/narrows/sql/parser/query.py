@@ -42,6 +42,8 @@ def read_query(tokens: list[Token], source: str) -> Query:
         tokens = _pipes(tokens)
     if TokenType.TABLE in kinds:
         tokens = _tables_spelled_out(tokens)
+    if TokenType.VALUES in kinds:
+        tokens = _values_spelled_out(tokens)
     if TokenType.ALL in kinds:
         tokens = _columns_called_all(tokens)
     check_query(tokens)
@@ -88,13 +90,45 @@ def _tables_spelled_out(tokens: list[Token]) -> list[Token]:
         following = tokens[place + 1] if place + 1 < len(tokens) else None
         named = following is not None and following.token_type in _NAMES
         if _is_word(token, ("TABLE",)) and begins and named:
-            place_of = (token.line, token.col, token.start, token.end, token.comments)
-            found.append(Token(TokenType.SELECT, "SELECT", *place_of))
-            found.append(Token(TokenType.STAR, "*", *place_of))
-            found.append(Token(TokenType.FROM, "FROM", *place_of))
+            found.extend(_select_all_from(token))
         else:
             found.append(token)
     return found
+
+
+def _values_spelled_out(tokens: list[Token]) -> list[Token]:
+    """`VALUES 1, 2 LIMIT 1`, where a query begins, is `SELECT * FROM VALUES 1, 2 LIMIT 1`; also
+    behind the tables of WITH."""
+    found: list[Token] = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].token_type if place else None
+        begins = before is None or before in _BEFORE_A_QUERY
+        follows = before is TokenType.R_PAREN and tokens[0].token_type is TokenType.WITH
+        if token.token_type is not TokenType.VALUES:
+            found.append(token)
+        elif follows or (begins and _is_sorted_or_limited(tokens[place + 1 :])):
+            found.extend([*_select_all_from(token), token])
+        else:
+            found.append(token)
+    return found
+
+
+def _is_sorted_or_limited(tokens: list[Token]) -> bool:
+    """Whether clauses of a query follow what begins here, as long as its brackets are open."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if depth < 0 or token.token_type is TokenType.PIPE_GT:
+            return False
+        if not depth and token.token_type in _AFTER_ROWS:
+            return True
+    return False
+
+
+def _select_all_from(token: Token) -> list[Token]:
+    place_of = (token.line, token.col, token.start, token.end, token.comments)
+    words = ((TokenType.SELECT, "SELECT"), (TokenType.STAR, "*"), (TokenType.FROM, "FROM"))
+    return [Token(kind, text, *place_of) for kind, text in words]
 
 
 _BEFORE_A_QUERY = frozenset(
@@ -105,6 +139,12 @@ _BEFORE_A_QUERY = frozenset(
 )
 _AFTER_A_VALUE = frozenset(
     {TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.R_PAREN, TokenType.UNION}
+)
+_AFTER_ROWS = frozenset(
+    {
+        *(TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY),
+        *(TokenType.LIMIT, TokenType.OFFSET),
+    }
 )
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
