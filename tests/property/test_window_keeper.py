@@ -24,11 +24,10 @@ from narrows.demand import ALL
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.projection.values import ColumnValue
-from narrows.projection.window_cut import FixedWindows, Sessions, WindowCut
 from narrows.schema import BIGINT, STRING, Field, Struct
 from narrows.stateful.windows.hopping import HoppingWindow
 from narrows.stateful.windows.session import SessionWindow
-from narrows.stateful.windows.window import StreamWindow
+from narrows.stateful.windows.window import SparkWindow
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.windows import keeper as keeper_module
@@ -66,8 +65,7 @@ class Machine:
     """Tasks and the driver, in a process that may die: then all that is left is on the disk."""
 
     folder: str
-    window: StreamWindow
-    cut: WindowCut
+    window: SparkWindow
     delay: int
     newest: int = 0
     published: dict[int, list[Made]] = field(default_factory=dict)
@@ -82,7 +80,8 @@ class Machine:
             names=("k", "v", "ts"),
             event_time=EventTime("ts", 2, "ms"),
         )
-        return WindowSpec(read, _WHAT, self.cut, self.folder)
+        assert self.window.cut is not None
+        return WindowSpec(read, _WHAT, self.window.cut, self.folder)
 
     def batch(self, number: int, rows: Sequence[Row], *, ends: bool, dies: str | None) -> None:
         self.newest = max([self.newest, *(time for _, _, time in rows)])
@@ -168,7 +167,7 @@ class Jobs:
 class Counting:
     """What is to come out: all rows are kept, and looked at again and again."""
 
-    def __init__(self, window: StreamWindow, delay: int) -> None:
+    def __init__(self, window: SparkWindow, delay: int) -> None:
         self._window, self._delay = window, delay
         self._watermark = self._newest = 0
         self._rows: list[Row] = []
@@ -228,12 +227,7 @@ def _made(key: str | None, start: int, end: int, values: Sequence[int | None]) -
 
 # --- both -----------------------------------------------------------------------------------------
 
-_WINDOWS: Sequence[tuple[StreamWindow, WindowCut]] = [
-    (HoppingWindow(10, 10), FixedWindows(10_000, 10_000)),
-    (HoppingWindow(10, 5), FixedWindows(10_000, 5_000)),
-    (HoppingWindow(10, 4), FixedWindows(10_000, 4_000)),
-    (SessionWindow(5), Sessions(5_000)),
-]
+_WINDOWS = (HoppingWindow(10, 10), HoppingWindow(10, 5), HoppingWindow(10, 4), SessionWindow(5))
 _DEATHS = (None, None, "fold", "merge", "publish", "commit")
 _ROW = st.tuples(
     st.sampled_from(["a", "b", "c", "", None]),
@@ -242,7 +236,7 @@ _ROW = st.tuples(
 )
 
 
-@pytest.mark.parametrize(("window", "cut"), _WINDOWS, ids=str)
+@pytest.mark.parametrize("window", _WINDOWS, ids=str)
 @settings(max_examples=25, deadline=None)
 @given(
     batches=st.lists(st.tuples(st.lists(_ROW, max_size=8), st.sampled_from(_DEATHS)), max_size=8),
@@ -252,8 +246,7 @@ _ROW = st.tuples(
     last_death=st.sampled_from((None, "merge")),
 )
 def test_windows_give_what_counting_gives(
-    window: StreamWindow,
-    cut: WindowCut,
+    window: SparkWindow,
     batches: list[tuple[list[Row], str | None]],
     step: int,
     delay: int,
@@ -263,7 +256,7 @@ def test_windows_give_what_counting_gives(
     counting = Counting(window, delay)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(keeper_module, "_MANY_FILES", 3)
-        machine = Machine(folder, window, cut, delay)
+        machine = Machine(folder, window, delay)
         for number, (rows, dies) in enumerate(batches):
             moved = [(key, value, time + number * step) for key, value, time in rows]
             is_last = ends and number == len(batches) - 1

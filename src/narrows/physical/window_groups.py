@@ -25,30 +25,18 @@ from narrows.physical.nodes import (
 )
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.worker_predicate import leaf_test, leaf_value
-from narrows.projection.window_cut import FixedWindows, Sessions, WindowCut
+from narrows.projection.window_cut import WindowCut
 from narrows.schema import TIMESTAMP, DataType
-from narrows.stateful.windows.hopping import HoppingWindow
-from narrows.stateful.windows.session import SessionWindow
-from narrows.stateful.windows.tumbling import TumblingWindow
-from narrows.stateful.windows.window import StreamWindow
+from narrows.stateful.windows.window import SparkWindow, StreamWindow
 
 COLUMNS = -1
 """The relation of the columns of a closed window."""
-_START, _END = 0, 1
 _MERGING = ("sum", "min", "max")
 
 
 def window_cut(window: StreamWindow) -> WindowCut | None:
     """How tasks cut such windows; None if they cannot."""
-    match window:
-        case TumblingWindow(size):
-            return FixedWindows(size * 1_000, size * 1_000)
-        case HoppingWindow(size, hop):
-            return FixedWindows(size * 1_000, hop * 1_000)
-        case SessionWindow(gap):
-            return Sessions(gap * 1_000)
-        case _:
-            return None
+    return window.cut if isinstance(window, SparkWindow) else None
 
 
 class GroupColumn(NamedTuple):

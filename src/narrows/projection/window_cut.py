@@ -1,7 +1,7 @@
 """How readers cut a stream into windows, where they do it themselves.
 
-Plain data, made by the planner from a window's own constants (`physical/window_groups.py`) and run
-by `worker/windows/`. Lengths are microseconds.
+Plain data: a kind of window says it of itself (`stateful/windows/`), and `worker/windows/` does it.
+Lengths are microseconds.
 """
 
 from __future__ import annotations

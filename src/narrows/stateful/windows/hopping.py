@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from narrows.projection.window_cut import FixedWindows
 from narrows.stateful.arguments import LENGTH, UNIT, Refusal
 from narrows.stateful.windows.window import SparkWindow
 
@@ -36,6 +37,10 @@ class HoppingWindow(SparkWindow):
 
     def closing_time(self, newest: int) -> int:
         return newest // self.hop * self.hop + self.size
+
+    @property
+    def cut(self) -> FixedWindows:
+        return FixedWindows(self.size * 1_000, self.hop * 1_000)
 
     def spark_call(self, time: str) -> str:
         return f"window({time}, '{self.size} milliseconds', '{self.hop} milliseconds')"

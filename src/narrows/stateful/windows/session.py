@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from narrows.projection.window_cut import Sessions
 from narrows.stateful.arguments import LENGTH, UNIT
 from narrows.stateful.windows.window import SparkWindow
 
@@ -22,6 +23,10 @@ class SessionWindow(SparkWindow):
 
     def closing_time(self, newest: int) -> int:
         return newest + self.gap + 1
+
+    @property
+    def cut(self) -> Sessions:
+        return Sessions(self.gap * 1_000)
 
     def spark_call(self, time: str) -> str:
         return f"session_window({time}, '{self.gap} milliseconds')"

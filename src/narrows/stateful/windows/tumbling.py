@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from narrows.projection.window_cut import FixedWindows
 from narrows.stateful.arguments import LENGTH, UNIT
 from narrows.stateful.windows.window import SparkWindow
 
@@ -22,6 +23,10 @@ class TumblingWindow(SparkWindow):
 
     def closing_time(self, newest: int) -> int:
         return newest // self.size * self.size + self.size
+
+    @property
+    def cut(self) -> FixedWindows:
+        return FixedWindows(self.size * 1_000, self.size * 1_000)
 
     def spark_call(self, time: str) -> str:
         return f"window({time}, '{self.size} milliseconds')"

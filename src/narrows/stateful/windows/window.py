@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from narrows.errors import InternalError
+from narrows.projection.window_cut import WindowCut
 from narrows.stateful.arguments import Declared
 from narrows.stateful.folds.fold import Folding
 from narrows.stateful.rows import WindowRow
@@ -56,6 +57,11 @@ class SparkWindow(StreamWindow):
     def spark_call(self, time: str) -> str:
         """Spark's function as SQL; `time` is the text of the column that rows have their time in.
         It gives a struct of `start` and `end`."""
+
+    @property
+    def cut(self) -> WindowCut | None:
+        """How tasks can cut it as well, into the same windows; None: only Spark can."""
+        return None
 
 
 class Closed(NamedTuple):

@@ -33,6 +33,8 @@ class Placed(NamedTuple):
 class Cut(Protocol):
     places: int
     """How many columns a place has."""
+    grows: bool
+    """May a window become longer while it is open, so that one group's place depends on others?"""
 
     def placed(self, rows: pa.RecordBatch, times: Times, since: int) -> Placed:
         """The rows that are in some window that is still open."""

@@ -29,6 +29,7 @@ class FixedCut:
     hop: int
 
     places = 1
+    grows = False
 
     @cached_property
     def _pane(self) -> int:

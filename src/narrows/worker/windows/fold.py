@@ -54,7 +54,7 @@ def fold_rows(spec: WindowSpec, rows: Iterator[pa.RecordBatch], since: int) -> F
 
 
 def _folds(what: PartialAggregation, spec: WindowSpec, cut: Cut) -> _Folds:
-    return PartialAggregator(what) if cut.places == 1 else _Touching(what, spec.what, cut)
+    return _Touching(what, spec.what, cut) if cut.grows else PartialAggregator(what)
 
 
 class _Touching:

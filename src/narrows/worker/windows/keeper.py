@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from narrows.connectors.target import WriteSpec
-from narrows.projection.window_cut import Sessions
 from narrows.stateful.windows.window import StreamWindow
 from narrows.worker.windows.merge import Merge
 from narrows.worker.windows.spec import WindowSpec
@@ -111,16 +110,16 @@ class WindowKeeper:
 
     def _publish(self, before: Step, step: Step, files: Sequence[GroupsFile]) -> int:
         since, until = before.watermark * 1_000, step.watermark * 1_000
-        cut, grow = self.spec.cut, isinstance(self.spec.window, Sessions)
+        cut = self.spec.cut
         closing = [f for f in files if cut.may_close(f.first_end, f.last_end, since, until)]
         receipts: Sequence[Receipts] = ()
         try:
             if closing:
-                merged = tuple(files if grow else closing)
-                level = 0 if grow else None
+                merged = tuple(files if cut.grows else closing)
+                level = 0 if cut.grows else None
                 merge = Merge(self.log.groups, merged, since, until, level)
                 receipts, rest = self.jobs.close(merge, step.number)
-                files = rest if grow else files
+                files = rest if cut.grows else files
             left = [file for file in files if file.last_end > until]
             step = replace(step, files=tuple(self._with_fewer(left, until)))
             # Before anybody can see what is published, for whoever publishes it again.

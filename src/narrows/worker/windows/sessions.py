@@ -24,6 +24,7 @@ class SessionCut:
     gap: int
 
     places = 2
+    grows = True
 
     def placed(self, rows: pa.RecordBatch, times: Times, since: int) -> Placed:
         ends = times + self.gap
