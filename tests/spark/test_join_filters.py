@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -99,6 +100,16 @@ def test_less_is_shipped_and_everything_counted(session: narrows.Session) -> Non
     for table in TABLES:
         assert counts["on"][table].rows_decoded == counts["off"][table].rows_decoded
     assert counts["on"]["many"].rows_shipped < counts["off"]["many"].rows_shipped == 400
+
+
+def test_groups_that_give_keys_are_made_once(
+    session: narrows.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where they stand, and where their keys are asked for, there is one shuffle above them."""
+    frame = session.query(next(sql for sql in QUERIES if "HAVING" in sql))
+    frame.collect()
+    frame.explain()
+    assert re.search(r"ReusedExchange .*REBALANCE_PARTITIONS_BY_NONE", capsys.readouterr().out)
 
 
 def test_what_comes_between_two_queries_is_joined(session: narrows.Session, tmp_path: Path) -> None:

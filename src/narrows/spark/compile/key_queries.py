@@ -2,8 +2,9 @@
 
     SELECT collect_list(keys) FROM (a row for each task that reads supplier: a list of its keys)
 
-Groups that a subquery has chosen are asked for as they are, in one list. Spark makes such groups
-once: it finds the same shuffle here and where the subquery stands.
+Groups that a subquery has chosen are asked for as they are, in one list. Those few are shuffled
+once more: Spark finds the same shuffle here and where the subquery stands, and so makes the groups
+once. (It would find the one below the aggregation otherwise, and fold what is in it each time.)
 
 The tasks that give the keys test by those of others in the same way, so such queries stand in each
 other (`spark/read/table.py`). The other side of a join may have got rows since, which would find
@@ -19,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from narrows.logical.nodes import Node
+from narrows.logical.walk import topological
 from narrows.physical.join_filters import Keys
 from narrows.physical.nodes import PhysicalReader
 from narrows.spark.read.reader import key_spec
@@ -29,6 +32,18 @@ from narrows.worker.table_keys import TableKeys
 
 if TYPE_CHECKING:
     from narrows.spark.compile.plan import Compiler
+
+
+def groups_asked(plan: Node) -> set[int]:
+    """The subqueries whose groups some reader tests by."""
+    asked: set[int] = set()
+    readers = [node for node in topological(plan) if isinstance(node, PhysicalReader)]
+    pending = [made.keys for reader in readers for made in reader.join_filters]
+    while pending:
+        keys = pending.pop()
+        asked.add(keys.relation)
+        pending.extend(made.keys for made in keys.filters)
+    return asked - {reader.relation.id for reader in readers}
 
 
 def key_values(compiler: Compiler, node: PhysicalReader) -> Sequence[SqlText | TableKeys]:

@@ -71,7 +71,7 @@ from narrows.physical.nodes import (
 from narrows.schema import DataType
 from narrows.spark.compile import relational
 from narrows.spark.compile.drawn import drawn_once
-from narrows.spark.compile.key_queries import key_values
+from narrows.spark.compile.key_queries import groups_asked, key_values
 from narrows.spark.compile.subqueries import with_subquery
 from narrows.spark.compile.whole_batches import taken_whole
 from narrows.spark.read.reader import partial_spec, read_spec
@@ -202,6 +202,7 @@ class Compiler:
             n.relation.id: n for n in topological(plan) if isinstance(n, PhysicalReader)
         }
         self.subqueries = {n.relation.id: n for n in topological(plan) if isinstance(n, Subquery)}
+        self._asked = {id(self.subqueries[number].subplan) for number in groups_asked(plan)}
         self._repeated = _repeats_names(plan)
         self._estimates = Estimates(plan)
         self._done: dict[int, Frame] = {}
@@ -227,6 +228,8 @@ class Compiler:
             found = self._frame(node)
             if id(node) in self._drawn:
                 found = found.with_rows(self.views.once(found.text))
+            if id(node) in self._asked:
+                found = found.with_rows(select(["/*+ REPARTITION */ *"], found.text))
             self._done[id(node)] = found
         return found
 
