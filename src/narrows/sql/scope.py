@@ -101,6 +101,8 @@ class Merged:
     name: str
     value: Expr
     columns: frozenset[ColumnId]
+    place: int = 0
+    """Before which of the relations in sight `*` lists it."""
 
 
 def _may_have(dtype: DataType, fields: Sequence[Name], indexed: bool) -> bool:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from narrows.catalog.elsewhere import ElsewhereTable
 from narrows.catalog.objects import View
 from narrows.errors import Code, Span, fail
-from narrows.expressions.nodes import Expr, columns_of
+from narrows.expressions.nodes import ColumnId, Expr, columns_of
 from narrows.functions import operator
 from narrows.logical.builder.converted import with_converted
 from narrows.logical.builder.generators import (
@@ -227,13 +227,9 @@ class FromPlanner:
             if on is None or kind is JoinKind.LEFT:
                 return generated
             return Filter(child=generated, predicate=self._binder.condition("ON", on))
-        left_relations = list(self._scope.relations)
-        merged_before = dict(self._scope.merged)
-        right = self._item(node.this)
-        if nearest:
-            return nearest_join(self._binder, kind, left, right, node)
-        right_relations = self._scope.relations[len(left_relations) :]
-        sides = (Scope(left_relations, merged_before), Scope(right_relations))
+        left_side = Scope(list(self._scope.relations), dict(self._scope.merged))
+        right, right_side = self._right(node.this, lateral)
+        sides = (left_side, right_side)
         on, using = node.args.get("on"), [name_of(name) for name in node.args.get("using") or ()]
         method = str(node.args.get("method") or "").upper()
         if method == "NATURAL":
@@ -241,6 +237,9 @@ class FromPlanner:
             _refuse_names_that_are_there_twice(*sides, using, span_of(node))
         elif method:
             raise refused(f"{method} joins", node)
+        self._scope.merged = _merged_of(*sides, using, span_of(node))
+        if nearest:
+            return nearest_join(self._binder, kind, left, right, node)
         condition: Expr | None = None
         if using:
             condition = self._using(*sides, using, kind)
@@ -249,13 +248,26 @@ class FromPlanner:
         elif kind is JoinKind.INNER:
             kind = JoinKind.CROSS
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            del self._scope.relations[len(left_relations) :]
+            del self._scope.relations[len(left_side.relations) :]
+            self._scope.merged = self._scope.merged if using else left_side.merged
         if condition is None and kind is not JoinKind.CROSS:
             condition = self._binder.bind(exp.true())  # every pair of rows
         join = Join(kind=kind, left=left, right=right, condition=condition, lateral=lateral)
-        return self._with_subqueries(
-            join, {r.id for r in left_relations}, {r.id for r in right_relations}
-        )
+        of_left, of_right = ({r.id for r in side.relations} for side in sides)
+        return self._with_subqueries(join, of_left, of_right)
+
+    def _right(self, node: exp.Expr, lateral: bool) -> tuple[Node, Scope]:
+        """The right side of a join, and what it brings into scope. Nothing inside of its brackets
+        sees the left side, but what LATERAL says of."""
+        scope, before = self._scope, len(self._scope.relations)
+        if lateral:
+            return self._item(node), Scope(scope.relations[before:])
+        relations, merged = scope.relations, scope.merged
+        scope.relations, scope.merged = [], {}
+        plan = self._item(node)
+        side = Scope(scope.relations, scope.merged)
+        scope.relations, scope.merged = [*relations, *side.relations], merged
+        return plan, side
 
     def _with_subqueries(self, join: Join, left: set[int], right: set[int]) -> Node:
         """Puts the subqueries of a condition below the join, on the side that they ask about."""
@@ -293,14 +305,14 @@ class FromPlanner:
             mine, other = left.first(name), right.first(name)
             equalities.append(self._binder.call(operator("="), (mine, other), name.span))
             before = left.merged.get(name.text.casefold())
-            hidden = before.columns if before is not None else left.same(mine)
             merged[name.text.casefold()] = Merged(
                 before.name if before is not None else default_name(mine),
                 self._merged(mine, other, kind),
-                frozenset(hidden | right.same(other)),
+                _hidden_by(left, mine, name) | _hidden_by(right, other, name),
             )
         # `*` lists the columns of the last join first.
-        self._scope.merged = {**merged, **{k: m for k, m in left.merged.items() if k not in merged}}
+        rest = {k: m for k, m in self._scope.merged.items() if k not in merged}
+        self._scope.merged = {**merged, **rest}
         if len(equalities) == 1:
             return equalities[0]
         return self._binder.call(operator("and"), tuple(equalities), None)
@@ -314,6 +326,29 @@ class FromPlanner:
             assert coalesce is not None
             return self._binder.call(coalesce, (left, right), left.span)
         return left
+
+
+def _merged_of(
+    left: Scope, right: Scope, using: Sequence[Name], span: Span | None
+) -> dict[str, Merged]:
+    """The columns that joins on both sides have made of two, but for those that are joined by."""
+    joined = {name.text.casefold() for name in using}
+    for name in (left.merged.keys() & right.merged.keys()) - joined:
+        raise fail(
+            Code.NOT_SUPPORTED,
+            f"two joins have each made a column `{name}` of two",
+            span,
+            "give one of them a name: `(a JOIN b USING (k)) AS x`",
+        )
+    first = len(left.relations)
+    moved = {key: replace(m, place=m.place + first) for key, m in right.merged.items()}
+    return {**left.merged, **moved}
+
+
+def _hidden_by(side: Scope, value: Expr, name: Name) -> frozenset[ColumnId]:
+    """The columns of one side that a column of USING stands for."""
+    before = side.merged.get(name.text.casefold())
+    return before.columns if before is not None else side.same(value)
 
 
 def _words(node: exp.Expr) -> set[str]:

@@ -102,14 +102,13 @@ def _qualifier_parts(node: exp.Expr) -> Iterator[Name]:
 def _columns(qualifier: Sequence[Name], binder: Binder) -> list[Starred]:
     scope = binder.scope
     if not qualifier:
-        merged = [Starred(m.name, m.value) for m in scope.merged.values()]
-        rest = [
-            Starred(column.name, column)
-            for relation in scope.relations
-            for column in relation.shown
-            if not _is_merged(column, scope)
-        ]
-        return [*merged, *rest]
+        listed: list[Starred] = []
+        for place, relation in enumerate(scope.relations):
+            merged = [m for m in scope.merged.values() if m.place == place]
+            listed.extend(Starred(m.name, m.value) for m in merged)
+            shown = [column for column in relation.shown if not _is_merged(column, scope)]
+            listed.extend(Starred(column.name, column) for column in shown)
+        return listed
     relations = _relations_in_sight(scope, qualifier)
     if relations:
         return [Starred(column.name, column) for each in relations for column in each.shown]
