@@ -48,12 +48,14 @@ LENGTH = 8
 NUMBERS = ("1", "-3", "10", "-1", "0", "127", "5L", "2S", "7Y", "0.5", "1.25", "2.5D", "1F", "NULL")
 SHAPES = (
     *("-{c}", "{c} + {k}", "{k} - {c}", "{c} * {k}", "{c} % {k}", "mod({c}, {k})", "{c} DIV {k}"),
+    *("nullif({c}, {k})", "{k} / nullif({c}, 0)", "1 / nullif({c}, {k})"),
     *("{c} / {k}", "coalesce({c}, {k})", "nvl({c}, {k})", "if({c} = {k}, {c}, {k})"),
     *("CASE WHEN {c} > {k} THEN {c} END", "CASE {c} WHEN {k} THEN 1 ELSE 2S END"),
     *("length({c})", "{c} + {k} > {c}", "CAST({c} AS BIGINT) + {k}", "CAST({c} AS DOUBLE) * {k}"),
 )
 PAIRS = (
     *("{c} + {d}", "{c} - {d}", "{c} * {d}", "coalesce({c}, {d})", "if(b, {c}, {d})"),
+    *("nullif({c}, {d})", "{c} / nullif({d}, 0)"),
     *("concat({c}, {d})", "{c} || '-' || {d}", "{c} < {d}", "{c} = {d}", "coalesce({c}, {d}, {c})"),
 )
 OTHERS = (

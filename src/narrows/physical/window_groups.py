@@ -26,7 +26,7 @@ from narrows.physical.nodes import (
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.worker_predicate import leaf_test, leaf_value
 from narrows.projection.window_cut import WindowCut
-from narrows.schema import TIMESTAMP, DataType
+from narrows.schema import TIMESTAMP, UNKNOWN, DataType
 from narrows.stateful.windows.window import SparkWindow, StreamWindow
 
 COLUMNS = -1
@@ -145,7 +145,7 @@ def finished_by_tasks(groups: WindowGroups, *, ansi: bool) -> Finished | None:
 
 def _has_value(expr: Expr, *, ansi: bool) -> bool:
     value = leaf_value(expr, COLUMNS, ansi=ansi)
-    return value is not None and value.dtype == expr.dtype
+    return value is not None and expr.dtype in (value.dtype, UNKNOWN)
 
 
 def is_of_one_row(expr: Expr) -> bool:

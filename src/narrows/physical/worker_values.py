@@ -4,13 +4,14 @@
     a constant                  1, 0.05, 'x', NULL
     a cast to a wider number    CAST(i AS BIGINT), CAST(i AS DOUBLE)
     a test                      a > 1 AND s LIKE 'x%'
-    arithmetic                  a + 1, a % 10, d * (1 - 0.05) of DECIMALs, x / 2 of DOUBLEs
+    arithmetic                  a + 1, a % 10, d * (1 - 0.05) of DECIMALs, x / 2 of DOUBLEs,
+                                x / nullif(n, 0)
     a choice                    CASE WHEN test THEN a ELSE 0 END, if, coalesce, nullif
     of texts                    length(s), concat(s, '-', t), s || t, substring(s, 1, 2)
 
 The line is drawn where Arrow and Spark could disagree. Where whole numbers may overflow that is an
 error in Spark's ANSI mode, and a matter of which expressions are evaluated at all: there, sums and
-products of them are Spark's. Divisors are constants. Of DECIMALs only what Spark does not round is
+products of them are Spark's. Divisors are never zero. Of DECIMALs only what Spark does not round is
 taken: it does where there may be more than 38 digits, unless at most 6 are behind the point.
 """
 
@@ -55,6 +56,7 @@ from narrows.schema import (
 
 _SUMS = {operator(name): name for name in ("+", "-", "*")}
 _DIVIDE, _REMAINDER, _DIV = operator("/"), operator("%"), operator("div")
+_EQUAL = operator("=")
 _NEGATIVE, _CASE, _JOIN = operator("negative"), operator("case"), operator("||")
 _PARTS = ("substring", "substr", "left")
 _LENGTHS = ("length", "char_length", "character_length", "len")
@@ -105,6 +107,8 @@ class ValueTranslator:
             return self._quotient(*args)
         if function == _CASE or function.name == "if":
             return self._case(args)
+        if function.name == "nullif":
+            return self._nullif(*args)
         if function.name in ("coalesce", "nvl", "ifnull"):
             return self._coalesce(args)
         if function.name in _LENGTHS:
@@ -168,7 +172,8 @@ class ValueTranslator:
         left, right = self.value(dividend), self.value(divisor)
         if left is None or right is None or left.dtype not in (*INTEGRAL, DOUBLE):
             return None
-        if not isinstance(right.value, ConstantValue) or not right.value.value:
+        constant = isinstance(right.value, ConstantValue) and right.value.value
+        if not constant and not _is_never_zero(divisor):
             return None
         if left.dtype != DOUBLE and isinstance(right.dtype, Decimal):
             return None
@@ -189,6 +194,14 @@ class ValueTranslator:
         for test, (value, _) in zip(reversed(tests), reversed(values[:-1]), strict=True):
             made = Choice(test, value, made)
         return TypedValue(made, dtype)
+
+    def _nullif(self, value: Expr, other: Expr) -> TypedValue | None:
+        made = self.value(value)
+        same = self.test(Call(function=_EQUAL, args=(value, other), dtype=BOOLEAN))
+        if made is None or same is None:
+            return None
+        nothing = ConstantValue(None, made.dtype)
+        return TypedValue(Choice(same, nothing, made.value), made.dtype)
 
     def _coalesce(self, args: Sequence[Expr]) -> TypedValue | None:
         values = alike([self.value(arg) for arg in args])
@@ -253,6 +266,14 @@ def alike(values: Sequence[TypedValue | None]) -> list[TypedValue] | None:
     ]
     found = [value for value in made if value is not None]
     return found if len(found) == len(made) else None
+
+
+def _is_never_zero(divisor: Expr) -> bool:
+    """Is it `nullif(x, 0)`?"""
+    if not isinstance(divisor, Call) or divisor.function.name != "nullif":
+        return False
+    zero = divisor.args[1]
+    return isinstance(zero, Literal) and zero.dtype in INTEGRAL and zero.value == 0
 
 
 def _of_doubles(name: str, left: TypedValue, right: TypedValue) -> TypedValue | None:
