@@ -143,8 +143,11 @@ def _bind_generator(node: exp.Expr, call: Call, binder: Binder, selected: Select
     relation = generated_relation(call, binder.ids.new(), None, names)
     selected.generated.append(Generated(call, relation))
     selected.items.extend(_columns_of(relation))
-    for column in relation.columns if names else ():
-        binder.scope.add_alias(column.name, column)  # `explode(n) AS e, e + 1`
+    for column in relation.columns if names else ():  # `explode(n) AS e, e + 1`
+        if isinstance(node, exp.Alias):
+            binder.scope.add_alias(column.name, column)
+        else:  # as in Spark, one of several gives way to another item of that name
+            binder.scope.aliases.setdefault(column.name.casefold(), column)
 
 
 def _refuse_nested_generator(expr: Expr) -> None:

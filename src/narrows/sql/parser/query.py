@@ -82,11 +82,10 @@ def _columns_called_all(tokens: list[Token]) -> list[Token]:
 
 
 def _tables_spelled_out(tokens: list[Token]) -> list[Token]:
-    """`TABLE t`, where a query begins, is `SELECT * FROM t`."""
+    """`TABLE t`, where a query begins or behind the tables of WITH, is `SELECT * FROM t`."""
     found: list[Token] = []
     for place, token in enumerate(tokens):
-        before = tokens[place - 1] if place else None
-        begins = before is None or before.token_type in _BEFORE_A_QUERY
+        begins = _begins_query(tokens, place)
         following = tokens[place + 1] if place + 1 < len(tokens) else None
         named = following is not None and following.token_type in _NAMES
         if _is_word(token, ("TABLE",)) and begins and named:
@@ -101,16 +100,26 @@ def _values_spelled_out(tokens: list[Token]) -> list[Token]:
     behind the tables of WITH."""
     found: list[Token] = []
     for place, token in enumerate(tokens):
-        before = tokens[place - 1].token_type if place else None
-        begins = before is None or before in _BEFORE_A_QUERY
-        follows = before is TokenType.R_PAREN and tokens[0].token_type is TokenType.WITH
+        behind = _is_behind_with(tokens, place)
         if token.token_type is not TokenType.VALUES:
             found.append(token)
-        elif follows or (begins and _is_sorted_or_limited(tokens[place + 1 :])):
+        elif behind or (
+            _begins_query(tokens, place) and _is_sorted_or_limited(tokens[place + 1 :])
+        ):
             found.extend([*_select_all_from(token), token])
         else:
             found.append(token)
     return found
+
+
+def _begins_query(tokens: list[Token], place: int) -> bool:
+    before = tokens[place - 1].token_type if place else None
+    return before is None or before in _BEFORE_A_QUERY or _is_behind_with(tokens, place)
+
+
+def _is_behind_with(tokens: list[Token], place: int) -> bool:
+    before = tokens[place - 1].token_type if place else None
+    return before is TokenType.R_PAREN and tokens[0].token_type is TokenType.WITH
 
 
 def _is_sorted_or_limited(tokens: list[Token]) -> bool:
