@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -19,11 +19,10 @@ from narrows.logical.nodes import DataSink, DecodedSource
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
-from narrows.physical.window_groups import window_groups
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
-from narrows.spark.read.reader import partial_spec, read_spec
+from narrows.spark.read.reader import read_spec
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.continuous import ContinuousQuery, EntryLoop
 from narrows.spark.streaming.feed import FedQuery, Feed
@@ -31,12 +30,11 @@ from narrows.spark.streaming.handover import begin_position, end_position
 from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.streaming.running import Phase, Running
-from narrows.spark.streaming.window_finish import window_finish
-from narrows.spark.streaming.window_steps import ClosingRun, SparkJobs, WindowSteps
+from narrows.spark.streaming.window_plan import window_steps
+from narrows.spark.streaming.window_steps import ClosingRun, WindowSteps
 from narrows.spark.windows.clock import say_end
 from narrows.spark.windows.closing import ClosedMark, closing_run, run_time, streams_of
 from narrows.spark.windows.event_time import RunTime
-from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.windows.join_lag import join_lag
 from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.copy import copy_stream
@@ -44,11 +42,8 @@ from narrows.spark.write.sink import RowsWritten, publish_written, written_by_ta
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.state.entry_position import first_entry
 from narrows.worker.lasting import EntryWork
-from narrows.worker.newest_time import newest_time
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.watermark import last_commit
-from narrows.worker.windows.keeper import WindowKeeper
-from narrows.worker.windows.spec import WindowSpec
 from narrows.worker.write import sweep
 
 _ROWS_KEPT_AS = "json"
@@ -120,7 +115,9 @@ class PipelineQuery:
         if self.mode is ExecutionMode.COPY:
             return [lambda previous: self.start_copying(), *self.closing_phases()]
         if self.mode is ExecutionMode.WINDOWS:
-            steps = self._window_steps()
+            steps = window_steps(
+                self.context, self.name, self.plan, self._place, self.write, self.written
+            )
             return [lambda previous: self.start_folding(steps), *_closing(steps, self.pace)]
         stream = self.compile()
         return [lambda previous: self.start(stream), *self.closing_phases()]
@@ -155,28 +152,6 @@ class PipelineQuery:
             steps.close()
         feeds = [self._feed(steps.keeper.spec.read)]
         return self._begin(self._publishing(steps.folded(), feeds, run=steps.run), feeds, self.pace)
-
-    def _window_steps(self) -> WindowSteps:
-        groups = window_groups(rows_of(self.plan.physical))
-        assert groups is not None, "the plan says so"
-        node, state = groups.partial.reader, self.context.state
-        spec = partial_spec(groups.partial)
-        assert spec.partial is not None
-        newest = state.newest(self.name, node.source.name)
-        read = replace(self._place(node, spec), partial=None, newest=str(newest.absolute()))
-        folder = str(state.windows(self.name).absolute())
-        windows = WindowSpec(read, spec.partial, groups.cut, folder)
-        finish = window_finish(self.context.spark, self.plan, groups)
-        tasks = self.context.parallelism
-        keeper = WindowKeeper(
-            windows,
-            groups.window,
-            self.write,
-            watermark_delay(node.source, groups.window),
-            partial(newest_time, state.all_newest(self.name)),
-            SparkJobs(self.context.spark, windows, self.write, finish, tasks),
-        )
-        return WindowSteps(self.context.spark, keeper, self.written)
 
     def start_continuously(self) -> ContinuousQuery:
         """The same without a streaming query: tasks that last read and write."""

@@ -1,9 +1,14 @@
-"""What becomes of windows that closed: by the tasks that merge them, or by Spark."""
+"""A plan whose tasks keep its windows: what they must know, and what becomes of windows that have
+closed, by the tasks that merge them, or by Spark."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from pyspark.sql import DataFrame, SparkSession
 
+from narrows.connectors.target import WriteSpec
 from narrows.demand import ALL
 from narrows.errors import InternalError
 from narrows.explain.plan import Plan
@@ -11,21 +16,63 @@ from narrows.expressions.nodes import ColumnId
 from narrows.logical.nodes import DecodedSource
 from narrows.physical.execution import rows_of
 from narrows.physical.nodes import PhysicalProject
-from narrows.physical.window_groups import COLUMNS, Finished, WindowGroups, finished_by_tasks
+from narrows.physical.window_groups import (
+    COLUMNS,
+    Finished,
+    WindowGroups,
+    finished_by_tasks,
+    window_groups,
+)
 from narrows.physical.worker_predicate import worker_predicate, worker_value
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import Field, Struct
+from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.compile.plan import compile_plan
+from narrows.spark.read.reader import partial_spec
 from narrows.spark.sql.frame import Frame, relation_columns, select_list
 from narrows.spark.sql.rows import SparkRows, Views, select
 from narrows.spark.sql.sql_text import Typed, quote
-from narrows.spark.streaming.window_steps import SparkFinish
+from narrows.spark.streaming.window_steps import SparkFinish, SparkJobs, WindowSteps
+from narrows.spark.windows.input_end import watermark_delay
+from narrows.spark.write.sink import RowsWritten
 from narrows.spark.write.sink_frame import sink_frame
+from narrows.worker.newest_time import newest_time
 from narrows.worker.read_spec import ComputedColumn, ReadSpec
-from narrows.worker.windows.spec import Finish
+from narrows.worker.windows.keeper import WindowKeeper
+from narrows.worker.windows.spec import Finish, WindowSpec
 
 
-def window_finish(spark: SparkSession, plan: Plan, groups: WindowGroups) -> Finish | SparkFinish:
+def window_steps(
+    context: Context,
+    pipeline: str,
+    plan: Plan,
+    place: PlaceReads,
+    write: WriteSpec,
+    written: RowsWritten,
+) -> WindowSteps:
+    """The steps of a pipeline; `place` says where what its readers need is kept."""
+    groups = window_groups(rows_of(plan.physical))
+    assert groups is not None, "the plan says so"
+    reader, state = groups.partial.reader, context.state
+    spec = partial_spec(groups.partial)
+    assert spec.partial is not None
+    newest = state.newest(pipeline, reader.source.name)
+    read = replace(place(reader, spec), partial=None, newest=str(newest.absolute()))
+    folder = str(state.windows(pipeline).absolute())
+    windows = WindowSpec(read, spec.partial, groups.cut, folder)
+    finish = _finish(context.spark, plan, groups)
+    keeper = WindowKeeper(
+        windows,
+        groups.window,
+        write,
+        watermark_delay(reader.source, groups.window),
+        partial(newest_time, state.all_newest(pipeline)),
+        SparkJobs(context.spark, windows, write, finish, context.parallelism),
+    )
+    return WindowSteps(context.spark, keeper, written)
+
+
+def _finish(spark: SparkSession, plan: Plan, groups: WindowGroups) -> Finish | SparkFinish:
     """How the plan says that it is done."""
     rows = rows_of(plan.physical)
     if isinstance(rows, PhysicalProject) and rows.in_reader:
