@@ -85,6 +85,15 @@ def test_no_time(below: str, rows: str, catalog: narrows.Catalog) -> None:
     assert said == f"`tumblingwindow` goes by the time of rows, and the rows of {rows} have none"
 
 
+def test_a_table_has_no_time_to_give(catalog: narrows.Catalog) -> None:
+    groups = "(SELECT k, max(a) AS a FROM s GROUP BY k, tumblingwindow('ss', 5))"
+    said = _problem(BY_TIME.format(f"SELECT g.k FROM {groups} g JOIN t ON g.k = t.k"), catalog)
+    assert said.endswith("goes by the time of rows, and the rows of an aggregation have none")
+    narrows.plan(
+        BY_TIME.format("SELECT g.k FROM (SELECT DISTINCT k FROM t) g JOIN s USING (k)"), catalog
+    )
+
+
 @pytest.mark.parametrize("below", [*ORDERED, ONE_STREAM, *(UNORDERED[at][0] for at in (1, -1))])
 def test_a_time(below: str, catalog: narrows.Catalog) -> None:
     catalog.execute(f"CREATE PIPELINE p INTO out AS {BY_TIME.format(below)}")

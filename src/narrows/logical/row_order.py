@@ -75,8 +75,10 @@ class _Way(NamedTuple):
 def _lost_below(node: Node, way: _Way) -> str | None:
     """What the rows of a node were rows of when they lost it."""
     found = [_lost_at(below, way) for below in _rows_below(node)]
-    if way.timed and isinstance(node, Join) and not all(found):
-        return None  # the time of one of two rows is enough
+    if way.timed and isinstance(node, Join):
+        sides = zip(_rows_below(node), found, strict=True)
+        if any(lost is None and is_stream(side) for side, lost in sides):
+            return None  # the time of one of two rows is enough; those of a table have none
     return next(filter(None, found), None)
 
 
