@@ -51,6 +51,9 @@ class PartialAggregator:
         """For each sum that may not fit: what it may have come to, at most."""
         self._folds = True
         self._is_done = False
+        # Where some groups are enough, it is to be known soon that they are there.
+        sooner = what.enough is not None
+        self._together = min(_FOLDED_TOGETHER, _ENOUGH_TO_TELL) if sooner else _FOLDED_TOGETHER
 
     @property
     def wanted(self) -> int | None:
@@ -65,7 +68,7 @@ class PartialAggregator:
             yield made
             return
         self._waiting.append(made)
-        if _rows(self._waiting) >= _FOLDED_TOGETHER or _size(self._waiting) >= _FOLDED_BYTES:
+        if _rows(self._waiting) >= self._together or _size(self._waiting) >= _FOLDED_BYTES:
             yield from self._fold()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
