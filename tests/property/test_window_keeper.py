@@ -237,7 +237,7 @@ _ROW = st.tuples(
 
 
 @pytest.mark.parametrize("window", _WINDOWS, ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     batches=st.lists(st.tuples(st.lists(_ROW, max_size=8), st.sampled_from(_DEATHS)), max_size=8),
     step=st.integers(0, 20),

@@ -1,8 +1,7 @@
 """Pipelines of every kind over one folder of files that grows, and the rows that they owe.
 
     folder/in/*.json ──► copied, computed, quick      no state; the last one has low latency
-                         windowed, stored, counted    windows of event time, kept by tasks and by
-                                                      Spark, and such as rows cut
+                         windowed, counted            windows of event time, and such as rows cut
                          remembered                   acc_sum, lag
                          joined                       two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
@@ -51,8 +50,6 @@ _SELECTS = {
     "quick": "SELECT a, b->c AS c FROM s",
     "computed": "SELECT a, abs(a) * 10 AS c FROM s WHERE b->d = 'x'",
     "windowed": "SELECT k, min(a) AS a, count(*) AS n, sum(b->c) AS total FROM e"
-    " GROUP BY k, tumblingwindow('ss', 10)",
-    "stored": "SELECT k, min(a) AS a, count(*) AS n, max_by(b->c, a) AS total FROM e"
     " GROUP BY k, tumblingwindow('ss', 10)",
     "counted": f"SELECT k, min(a) AS a, count(*) AS n FROM s GROUP BY k, countwindow({SEVERAL})",
     "remembered": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total,"
@@ -179,10 +176,6 @@ def _by_time(rows: int) -> Rows:
     return made
 
 
-def _stored(rows: int) -> Rows:
-    return [{**row, "total": 10 * (row["a"] + KEYS * (row["n"] - 1))} for row in _by_time(rows)]
-
-
 def _by_count(rows: int) -> Rows:
     made = []
     for k in range(KEYS):
@@ -216,7 +209,6 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "quick": _plain,
     "computed": _passing,
     "windowed": _by_time,
-    "stored": _stored,
     "counted": _by_count,
     "remembered": _running,
     "joined": _plain,
