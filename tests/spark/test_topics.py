@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.connectors.memory.topic import Topic
+from narrows.spark.shared.streams import SharedStreams
 from support.waiting import await_that
 
 TIMEOUT = 300
@@ -109,6 +111,30 @@ def test_rows_reach_the_other_pipelines_as_they_are(spark: SparkSession, folder:
         assert list((folder / "state").rglob("*.topic/rows/*")) == []
         with pytest.raises(narrows.NarrowsError, match="are for streams"):
             session.rows("written")
+
+
+def test_who_starts_last_finds_what_the_first_has_read(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pipelines that are started together read what is there when the first of them begins."""
+    start = SharedStreams.start
+
+    def start_and_read(streams: SharedStreams, *args: Any, **options: Any) -> None:
+        start(streams, *args, **options)
+        topic = Topic(str(folder / "state" / "received" / "memory"), "all of it")
+        batches = topic.kept().stop
+        await_that(
+            lambda: batches in topic.consumers.positions().values(), "the stream has read it"
+        )
+        topic.retain()
+
+    _put(folder, ROWS)
+    with _connect(spark, folder) as session:
+        _run(session, "fill")
+        monkeypatch.setattr(SharedStreams, "start", start_and_read)
+        _run(session, "shared", "whole")
+        assert len(_rows(session, "shared_out")) == len(ROWS)
+        assert _rows(session, "whole_out") == _rows(session, "seen")
 
 
 def test_pipelines_that_run_together(spark: SparkSession, folder: Path) -> None:

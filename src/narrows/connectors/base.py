@@ -161,6 +161,10 @@ class SourceConnector(ABC):
         where that would be no shorter. Nobody will read what it stands for."""
         return None
 
+    def reserve(self) -> None:  # noqa: B027 (most keep what they have)
+        """Somebody is about to read it, so what is there now must not go before. Only on the
+        driver; of all who start together, before the first of them reads."""
+
     # --- sources that must listen -----------------------------------------------------------------
 
     def start(self) -> None:  # noqa: B027 (most are asked, and need not listen)

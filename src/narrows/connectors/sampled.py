@@ -101,6 +101,9 @@ class SampledSource(SourceConnector):
         folded = self._source.folded(entry[_OF_SOURCE] for entry in taken)
         return None if folded is None else {**taken[-1], _OF_SOURCE: folded}
 
+    def reserve(self) -> None:
+        self._source.reserve()
+
     def start(self) -> None:
         self._source.start()
 

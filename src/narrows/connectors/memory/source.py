@@ -25,10 +25,13 @@ class TopicSource(SourceConnector):
     def available(self) -> range:
         return self._topic.kept()
 
-    def start(self) -> None:
+    def reserve(self) -> None:
         if self._reader is not None:
-            # Before anything comes: what nobody has begun to read is nobody's.
+            # Before anything comes, or goes: what nobody has begun to read is nobody's.
             self._topic.consumers.begin(self._reader, self._begins(self.available()))
+
+    def start(self) -> None:
+        self.reserve()
 
     def admit(self, log: TakenEntries, available: range) -> Entry | None:
         first = self._first(log, available)

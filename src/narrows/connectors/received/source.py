@@ -68,11 +68,14 @@ class ReceivedSource(SourceConnector):
 
     # --- receiving --------------------------------------------------------------------------------
 
+    def reserve(self) -> None:
+        if self._declared.reader is not None:
+            # Before anything comes, or goes: what nobody has begun to read is nobody's.
+            Consumers(self._folder).begin(self._declared.reader, self._begins(self.available()))
+
     def start(self) -> None:
         self._is_started = True
-        if self._declared.reader is not None:
-            # Before anything comes: what nobody has begun to read is nobody's.
-            Consumers(self._folder).begin(self._declared.reader, self._begins(self.available()))
+        self.reserve()
         self._receiver.start()
 
     def stop(self) -> None:

@@ -62,6 +62,7 @@ class Run:
             # Everything is compiled before anything starts: a problem in one starts none.
             prepared = [_prepared(streams, pipeline, restart) for pipeline in planned]
             shared = [run.reads for run in prepared if run.reads is not None]
+            _reserve(planned, shared)
             if shared:
                 streams.start(
                     shared,
@@ -146,6 +147,14 @@ def _planned(context: Context, catalog: Catalog, name: str, pace: Pace) -> Pipel
     closes = pace.closes and bool(windows_of(plan.physical))
     pace = replace(pace, closes=closes)
     return PipelineQuery(context, declared.name, declared.sinks, plan, pace, tasks=declared.tasks)
+
+
+def _reserve(pipelines: Sequence[PipelineQuery], shared: Sequence[SharedReads]) -> None:
+    """Before any of them reads: a topic, say, lets go of what all who have begun have read."""
+    for pipeline in pipelines:
+        pipeline.reserve()
+    for read in (read for reads in shared for read in reads.reads):
+        read.stream.reserve()
 
 
 def _prepared(streams: SharedStreams, pipeline: PipelineQuery, restart: Restart) -> PipelineRun:

@@ -72,6 +72,9 @@ class FrameIngest:
         self._goals = [goal for goal in self._goals if goal.upto is None]
         return bool(self._goals)
 
+    def reserve(self) -> None:
+        """Spark reads it, and knows what it has not read."""
+
     def start(self, every: float | None) -> None:
         """Decodes what comes, or (None) what is there."""
         self.poll()

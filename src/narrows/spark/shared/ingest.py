@@ -116,6 +116,10 @@ class Ingest:
         """Is something to be decoded that somebody waits for?"""
         return bool(self._goals)
 
+    def reserve(self) -> None:
+        """Sees to it that its source keeps what is there."""
+        self._source.reserve()
+
     def start(self, every: float | None) -> None:
         """Decodes what comes, looking every so many seconds; None: only what goals ask for."""
         if self._log.last() < self._shared.last():

@@ -98,6 +98,10 @@ class SharedStream:
         self._supervisor.add(self)
         return found
 
+    def reserve(self) -> None:
+        """What its source has now is kept for the ingest."""
+        self._ingest.reserve()
+
     def pause(self, names: Collection[str]) -> None:
         """Takes nothing more, if nobody reads it but these, who are about to stop: what would be
         taken then would be decoded for those that are left, and lost to those that have gone. What

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from narrows.connectors.base import find_connector
+from narrows.connectors.opening import open_source
 from narrows.connectors.target import SinkTarget, WriteSpec
 from narrows.errors import Code, fail
 from narrows.explain.plan import Plan
@@ -107,6 +108,11 @@ class PipelineQuery:
         return [(name, folder) for folder, name in found.items()]
 
     # --- starting ---------------------------------------------------------------------------------
+
+    def reserve(self) -> None:
+        """What its sources have now is kept until it has read it."""
+        for read in self._fed(shared=False):
+            open_source(read.connector, read.declared).reserve()
 
     def phases(self) -> list[Phase]:
         """What runs one after the other; which way that is, is in its plan."""
@@ -243,10 +249,11 @@ class PipelineQuery:
         logs = [read.entry_log for read in self._fed()]
         return max((first_entry(log) for log in logs if log is not None), default=0)
 
-    def _fed(self) -> list[ReadSpec]:
-        """What it reads entry by entry."""
+    def _fed(self, *, shared: bool = True) -> list[ReadSpec]:
+        """What it reads entry by entry; `shared`: of shared streams, too."""
         nodes = [n for n in topological(self.plan.physical) if isinstance(n, PhysicalReader)]
-        return [self._place(node, read_spec(node)) for node in nodes if node.source.is_fed]
+        fed = [n for n in nodes if n.source.is_fed and (shared or not n.source.shared)]
+        return [self._place(node, read_spec(node)) for node in fed]
 
     @property
     def _knows_its_end(self) -> bool:
