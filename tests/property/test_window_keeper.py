@@ -136,7 +136,7 @@ class Jobs:
     dies: bool
     staged: list[Made] = field(default_factory=list)
 
-    def close(self, merge: Merge, number: int) -> Closed:
+    def close(self, merge: Merge) -> Closed:
         rest = self._merged(merge)
         if self.dies:
             raise DiedError

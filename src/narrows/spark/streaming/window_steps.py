@@ -13,22 +13,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from narrows.connectors.target import WriteSpec
-from narrows.files.small import write_small
 from narrows.schema import DataType
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.streaming.window_tasks import (
-    TODO_MAGIC,
     TOLD,
-    Todo,
     closed_frame,
     fold_stream,
     merging_frame,
     sweep_closed,
-    todo_path,
 )
 from narrows.spark.write.sink import WRITTEN, RowsWritten, written_by_tasks
 from narrows.worker.windows.keeper import Closed, WindowKeeper
-from narrows.worker.windows.merge import Merge
+from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import GroupsFile
 from narrows.worker.write import Receipts, receipts_from_text
@@ -59,15 +55,17 @@ class SparkJobs:
     """At most."""
     _frames: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
 
-    def close(self, merge: Merge, number: int) -> Closed:
+    def close(self, merge: Merge) -> Closed:
         if isinstance(self.finish, Finish):
-            answers = self._merged(merge, number, self.finish)
+            answers = self._merged(merge, self.finish)
             receipts = [receipts_from_text(each["written"]) for each in answers]
             return Closed(receipts, _files(answers, "rest"))
-        answers = self._merged(merge, number, None)
+        answers = self._merged(merge, None)
         closed = [each["closed"] for each in answers if each["closed"] is not None]
         try:
-            return Closed(self._computed(self.finish, closed, number), _files(answers, "rest"))
+            return Closed(
+                self._computed(self.finish, closed, merge.number), _files(answers, "rest")
+            )
         finally:
             sweep_closed(self.spec)
 
@@ -79,12 +77,12 @@ class SparkJobs:
         return [receipts_from_text(row[WRITTEN]) for row in told.collect()]
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
-        return _files(self._merged(merge, 0, None), "rest")
+        return _files(self._merged(merge, None), "rest")
 
-    def _merged(self, merge: Merge, number: int, finish: Finish | None) -> list[dict[str, Any]]:
+    def _merged(self, merge: Merge, finish: Finish | None) -> list[dict[str, Any]]:
         rows = sum(file.rows for file in merge.files)
         frame = self._frame(max(1, min(self.tasks, rows // _ROWS_A_TASK)), finish)
-        write_small(todo_path(self.spec), TODO_MAGIC, Todo(merge.text(), number))
+        write_merge(self.spec.folder, merge)
         return [json.loads(row[TOLD]) for row in frame.collect()]
 
     def _frame(self, tasks: int, finish: Finish | None) -> DataFrame:

@@ -14,43 +14,27 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
-from narrows.files.small import read_small
 from narrows.schema import DataType
 from narrows.spark.read.marker_source import marker_frame, read_markers
 from narrows.spark.sql.types import spark_struct
 from narrows.spark.write.sink import batch_and_task
 from narrows.worker.carried import Carried
 from narrows.worker.windows.fold import fold_rows
-from narrows.worker.windows.merge import MergingTask, finished, merge_from_text
+from narrows.worker.windows.merge import MergingTask, finished, read_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import SUFFIX, StepLog
 from narrows.worker.write import receipts_to_text, write_task
 
 TOLD = "told"
 _TOLD_SCHEMA = f"{TOLD} STRING"
-TODO_MAGIC = "narrows-merge-1"
 _CLOSED = "closed"
 
 Batches = Iterator[pa.RecordBatch]
-
-
-class Todo(NamedTuple):
-    """What the tasks of a job that merges have to do, in a file."""
-
-    merge: str
-    number: int
-    """Of the step, which the sink knows what it gets by."""
-
-
-def todo_path(spec: WindowSpec) -> Path:
-    return Path(spec.folder) / "merge.json"
 
 
 def fold_stream(spark: SparkSession, spec: WindowSpec) -> DataFrame:
@@ -88,21 +72,21 @@ def merging_frame(
     """
     carried = Carried((spec, finish, write))
 
-    def merge(numbers: Batches) -> Batches:
+    def run(numbers: Batches) -> Batches:
         spec, finish, write = carried.value
-        todo = Todo(*read_small(todo_path(spec), TODO_MAGIC, "what is to be merged", "start again"))
+        merge = read_merge(spec.folder)
+        step, part = batch_and_task(merge.number)
         for _ in numbers:
-            task = MergingTask(spec, merge_from_text(todo.merge), _partition(), tasks)
+            task = MergingTask(spec, merge, part, tasks)
             told: dict[str, object] = {}
             if finish is None:
                 told["closed"] = _write_closed(spec, task.closed())
             else:
                 rows = finished(finish, task.closed())
-                receipts = write_task(write, rows, todo.number, _partition())
-                told["written"] = receipts_to_text(receipts)
+                told["written"] = receipts_to_text(write_task(write, rows, step, part))
             yield _tell({**told, "rest": task.rest})
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(merge, _TOLD_SCHEMA)
+    return spark.range(0, tasks, 1, tasks).mapInArrow(run, _TOLD_SCHEMA)
 
 
 def _write_closed(spec: WindowSpec, batches: Batches) -> str | None:
@@ -130,8 +114,9 @@ def closed_frame(
     schema, count = spark_struct(columns), len(files)
 
     def read(numbers: Batches) -> Batches:
+        _, part = batch_and_task()
         for _ in numbers:
-            for file in files[_partition() : _partition() + 1]:
+            for file in files[part : part + 1]:
                 with pa.memory_map(str(Path(folder) / file)) as mapped:
                     for batch in pa.ipc.open_file(mapped).read_all().to_batches():
                         yield pa.RecordBatch.from_arrays(batch.columns, names=names)
@@ -144,11 +129,6 @@ def sweep_closed(spec: WindowSpec) -> None:
     folder = Path(spec.folder) / _CLOSED
     for path in folder.glob(f"*{SUFFIX}") if folder.is_dir() else ():
         path.unlink(missing_ok=True)
-
-
-def _partition() -> int:
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()
 
 
 def _tell(told: dict[str, object]) -> pa.RecordBatch:

@@ -36,9 +36,8 @@ class Closed(NamedTuple):
 
 
 class MergingJobs(Protocol):
-    def close(self, merge: Merge, number: int) -> Closed:
-        """Has tasks write the windows that closed, which the sinks will know by the number of the
-        step."""
+    def close(self, merge: Merge) -> Closed:
+        """Has tasks write the windows that closed."""
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
         """Has tasks merge files to fewer."""
@@ -117,8 +116,8 @@ class WindowKeeper:
             if closing:
                 merged = tuple(files if cut.grows else closing)
                 level = 0 if cut.grows else None
-                merge = Merge(self.log.groups, merged, since, until, level)
-                receipts, rest = self.jobs.close(merge, step.number)
+                merge = Merge(self.log.groups, merged, since, until, step.number, level)
+                receipts, rest = self.jobs.close(merge)
                 files = rest if cut.grows else files
             left = [file for file in files if file.last_end > until]
             step = replace(step, files=tuple(self._with_fewer(left, until)))
@@ -134,6 +133,6 @@ class WindowKeeper:
         for level in sorted({file.level for file in files}):
             some = [file for file in files if file.level <= level]
             if len(some) > _MANY_FILES:
-                merge = Merge(self.log.groups, tuple(some), until, until, level + 1)
+                merge = Merge(self.log.groups, tuple(some), until, until, level=level + 1)
                 return [*(f for f in files if f.level > level), *self.jobs.compact(merge)]
         return files

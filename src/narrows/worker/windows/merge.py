@@ -5,20 +5,22 @@ Each task has some buckets of keys, and takes no more of them at once than fit i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
 
 import pyarrow as pa
 
 from narrows.arrow.types import arrow_type
+from narrows.files.small import read_small, write_small
 from narrows.schema import TIMESTAMP
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import GroupsFile
 
+_FILE = "merge.json"
+_MAGIC = "narrows-merge-1"
 _MERGED_TOGETHER = 1_000_000
 _SHIPPED_ROWS = 16_384
 
@@ -31,15 +33,20 @@ class Merge:
     files: tuple[GroupsFile, ...]
     since: int
     until: int
+    number: int = 0
+    """Of the step, by which the sinks know what they get."""
     level: int | None = None
     """Where what is still open becomes a new file, of this level; None: files stay as they are."""
 
-    def text(self) -> str:
-        return json.dumps({**asdict(self), "files": [list(file) for file in self.files]})
+
+def write_merge(folder: str, merge: Merge) -> None:
+    """Says what the tasks of the next job have to do."""
+    fields = {**asdict(merge), "files": [list(file) for file in merge.files]}
+    write_small(Path(folder) / _FILE, _MAGIC, fields)
 
 
-def merge_from_text(text: str) -> Merge:
-    fields: dict[str, Any] = json.loads(text)
+def read_merge(folder: str) -> Merge:
+    fields = read_small(Path(folder) / _FILE, _MAGIC, "what is to be merged", "start again")
     return Merge(**{**fields, "files": tuple(GroupsFile(*file) for file in fields["files"])})
 
 
