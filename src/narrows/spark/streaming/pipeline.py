@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from narrows.catalog.objects import Source
 from narrows.connectors.base import find_connector
 from narrows.connectors.opening import open_source
 from narrows.connectors.target import SinkTarget, WriteSpec
@@ -111,8 +112,9 @@ class PipelineQuery:
 
     def reserve(self) -> None:
         """What its sources have now is kept until it has read it."""
-        for read in self._fed(shared=False):
-            open_source(read.connector, read.declared).reserve()
+        for source, read in self._fed:
+            if not source.shared:  # of those, what was decoded for it is kept
+                open_source(read.connector, read.declared).reserve()
 
     def phases(self) -> list[Phase]:
         """What runs one after the other; which way that is, is in its plan."""
@@ -140,7 +142,7 @@ class PipelineQuery:
         return stream
 
     def start(self, stream: Streamed) -> FedQuery:
-        feeds = [self._feed(read) for read in self._fed()]
+        feeds = [self._feed(read) for _, read in self._fed]
         return self._start(stream, feeds, self.pace)
 
     def start_copying(self) -> FedQuery:
@@ -246,14 +248,15 @@ class PipelineQuery:
     @property
     def _first_entry(self) -> int:
         """The entry that Spark's first batch reads, if it has read one before it had batches."""
-        logs = [read.entry_log for read in self._fed()]
+        logs = [read.entry_log for _, read in self._fed]
         return max((first_entry(log) for log in logs if log is not None), default=0)
 
-    def _fed(self, *, shared: bool = True) -> list[ReadSpec]:
-        """What it reads entry by entry; `shared`: of shared streams, too."""
+    @cached_property
+    def _fed(self) -> list[tuple[Source, ReadSpec]]:
+        """What it reads entry by entry."""
         nodes = [n for n in topological(self.plan.physical) if isinstance(n, PhysicalReader)]
-        fed = [n for n in nodes if n.source.is_fed and (shared or not n.source.shared)]
-        return [self._place(node, read_spec(node)) for node in fed]
+        fed = [node for node in nodes if node.source.is_fed]
+        return [(node.source, self._place(node, read_spec(node))) for node in fed]
 
     @property
     def _knows_its_end(self) -> bool:
