@@ -6,7 +6,8 @@ use crate::json::number::Number;
 /// `12.345` as a whole number of units of the scale, rounded half up.
 #[inline]
 pub fn of_number(number: &Number<'_>, precision: u8, scale: i8) -> Found<i128> {
-    match short(number, precision, scale) {
+    let digits = number.as_digits();
+    match digits.and_then(|digits| short(digits, number.is_negative(), precision, scale)) {
         Some(units) => Found::Value(units),
         None => any(number.text, precision, scale),
     }
@@ -20,17 +21,23 @@ pub fn of_text(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
     }
 }
 
-/// One that needs no rounding and fits into 64 bits, as nearly all do; None for any other.
+/// Digits, so many of them behind the point, if no rounding is needed and they fit into 64 bits, as
+/// nearly all do.
 #[inline(always)]
-pub fn short(number: &Number<'_>, precision: u8, scale: i8) -> Option<i128> {
-    let (digits, decimals) = number.as_digits()?;
+pub fn short(
+    (digits, decimals): (u64, usize),
+    is_negative: bool,
+    precision: u8,
+    scale: i8,
+) -> Option<i128> {
     let missing = usize::try_from(scale).ok()?.checked_sub(decimals)?;
-    let unit = u64::try_from(*POWERS.get(missing)?).ok()?;
-    let units = i128::from(digits.checked_mul(unit)?);
-    if units.unsigned_abs() >= POWERS[usize::from(precision).min(38)] {
+    let units = digits.checked_mul(*SHORT_POWERS.get(missing)?)?;
+    // Whatever has 64 bits has fewer than 20 digits.
+    if SHORT_POWERS.get(usize::from(precision)).is_some_and(|limit| units >= *limit) {
         return None;
     }
-    Some(if number.is_negative() { -units } else { units })
+    let units = i128::from(units);
+    Some(if is_negative { -units } else { units })
 }
 
 fn any(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
@@ -71,6 +78,17 @@ fn any(text: &[u8], precision: u8, scale: i8) -> Found<i128> {
     }
 }
 
+/// 10 to the power of 0 to 19: those of 64 bits.
+static SHORT_POWERS: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut exponent = 1;
+    while exponent < 20 {
+        powers[exponent] = powers[exponent - 1] * 10;
+        exponent += 1;
+    }
+    powers
+};
+
 /// 10 to the power of 0 to 38.
 static POWERS: [u128; 39] = powers();
 
@@ -106,7 +124,9 @@ mod tests {
             let slowly = any(text.as_bytes(), 5, 2);
             assert_eq!(of_number(&number, 5, 2), slowly, "{text}");
             let is_short = !["1000", "0.001", "-1.00e0"].contains(&text);
-            assert_eq!(short(&number, 5, 2).is_some(), is_short, "{text}");
+            let digits = number.as_digits();
+            let found = digits.and_then(|digits| short(digits, number.is_negative(), 5, 2));
+            assert_eq!(found.is_some(), is_short, "{text}");
         }
         assert_eq!(read("1000"), Found::Mistyped);
         assert_eq!(read("999.995"), Found::Mistyped);

@@ -5,6 +5,7 @@
 //! it is no valid JSON or because it has a value in an uncommon form, leaves no trace in the
 //! columns; it is *left*, and the portable kernel decodes it.
 
+mod append;
 mod base64;
 pub mod columns;
 mod decimals;
@@ -15,6 +16,7 @@ pub(crate) mod row;
 pub(crate) mod scalars;
 mod texts;
 mod times;
+mod walk;
 
 use arrow_array::StructArray;
 use arrow_schema::ArrowError;
@@ -266,6 +268,41 @@ mod tests {
             assert_eq!(rows(&decoded), vec![(Some(1), None), (Some(2), None)], "{payload}");
             assert_eq!(decoded.left, vec![1], "{payload}");
             assert_eq!((decoded.payloads, decoded.mistyped), (3, 0), "{payload}");
+        }
+    }
+
+    /// What is remembered of other documents changes nothing: keys that repeat, come in another
+    /// order, are missing, too long to be remembered, or written with escapes.
+    #[test]
+    fn a_row_does_not_depend_on_those_before_it() {
+        let documents: Vec<String> = [
+            r#""a":1,"b":"x""#,
+            r#""a":1,"a":2,"b":"y""#,
+            r#""a":1,"x":0,"a":3,"b":"z""#,
+            r#""x":0,"y":0,"a":4,"b":"v""#,
+            r#""x":0,"a":5"#,
+            r#""x":[0],"y":{},"a":6"#,
+            r#""b":"u","a":7"#,
+            r#""b":"t","b":"s""#,
+            r#""a":null,"b":"r""#,
+            r#""a_key_of_many_bytes":0,"a":8,"b":"q""#,
+            r#""a":9,"a_key_of_many_bytes":0,"a":10,"b":"p""#,
+            r#""\u0061":11,"b":"o""#,
+            r#""x":0"#,
+        ]
+        .map(|members| format!(r#"{{{members},"and":"so it is far from the end"}}"#))
+        .into();
+        let decoded: Vec<_> = documents.iter().map(|document| decode(&[document])).collect();
+        let alone: Vec<_> = decoded.iter().map(rows).collect();
+        for first in 0..documents.len() {
+            for second in 0..documents.len() {
+                for third in 0..documents.len() {
+                    let numbers = [first, second, third, first, third];
+                    let found = decode(&numbers.map(|number| documents[number].as_str()));
+                    let expected = numbers.map(|number| alone[number].clone()).concat();
+                    assert_eq!(rows(&found), expected, "{numbers:?}");
+                }
+            }
         }
     }
 

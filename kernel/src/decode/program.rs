@@ -38,16 +38,18 @@ impl Place {
     }
 }
 
-/// What is done at a place, in short: of a place that has thousands of parts, it should be found
-/// without going through those.
+/// What is done at a place, in short, and with small numbers: of a place that has thousands of
+/// parts, it should be found without going through those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     /// One column of scalars is filled.
-    Scalar(ColumnId),
+    Scalar(u32),
     /// One text is made, of a string.
-    String(TextId),
+    String(u32),
     /// Whatever the place says.
-    Place(PlaceId),
+    Place(u32),
+    /// A value is built that is no scalar.
+    Read(u32),
 }
 
 /// How a value becomes that of a column.
@@ -109,21 +111,32 @@ pub struct Program {
 }
 
 impl Program {
-    /// For each place, its parts in short. The program has been checked.
+    /// For each place, then for each read: its parts in short. The program has been checked.
     pub fn short_parts(&self) -> Vec<Vec<Short>> {
         let short = |id: &PlaceId| {
             let place = &self.places[*id];
+            let whole = Short::Place(*id as u32);
             match (&place.reads[..], &place.texts[..]) {
-                _ if place.has_parts() => Short::Place(*id),
-                ([read], []) => match self.reads[*read] {
-                    Read::Scalar { column } => Short::Scalar(column),
-                    _ => Short::Place(*id),
-                },
-                ([], [text]) if self.transcoding.is_string(*text) => Short::String(*text),
-                _ => Short::Place(*id),
+                _ if place.has_parts() => whole,
+                ([read], []) => self.short_read(*read),
+                ([], [text]) if self.transcoding.is_string(*text) => Short::String(*text as u32),
+                _ => whole,
             }
         };
-        self.places.iter().map(|place| place.parts.iter().map(short).collect()).collect()
+        let of_places = self.places.iter().map(|place| place.parts.iter().map(short).collect());
+        let of_reads = self.reads.iter().map(|read| match read {
+            Read::Struct { reads, .. } => reads.iter().map(|part| self.short_read(*part)).collect(),
+            _ => Vec::new(),
+        });
+        of_places.chain(of_reads).collect()
+    }
+
+    #[inline(always)]
+    pub fn short_read(&self, id: ReadId) -> Short {
+        match self.reads[id] {
+            Read::Scalar { column } => Short::Scalar(column as u32),
+            _ => Short::Read(id as u32),
+        }
     }
 
     /// Checks that all numbers refer to something. Parts have greater numbers than what they are
@@ -135,6 +148,10 @@ impl Program {
         let column = |id: ColumnId| {
             if id < self.kinds.len() { Ok(()) } else { Err("there is no such column") }
         };
+        let counts = [self.kinds.len(), self.reads.len(), self.places.len()];
+        if counts.into_iter().chain([self.transcoding.texts.len()]).any(|n| n > u32::MAX as usize) {
+            return Err("there is too much");
+        }
         for (id, kind) in self.kinds.iter().enumerate() {
             let count = self.kinds.len();
             match kind {

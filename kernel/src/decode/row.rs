@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use super::columns::{ColumnId, Columns, Data, offset};
 use super::members::{Key, Members};
-use super::memory::Memory;
+use super::memory::{Known, Memory};
 use super::program::{Place, PlaceId, Program, Read, ReadId, Shape, Short};
 use super::scalars::{Pushed, Stop, push, push_common, text};
-use crate::json::document::{Cursor, Document};
+use crate::json::document::{Cursor, Document, Token};
 use crate::transcode::own_text::OwnText;
+use crate::transcode::program::TextId;
 use crate::transcode::{Piece, Pieces};
 
 /// What is kept while documents are decoded.
@@ -18,9 +19,9 @@ pub struct State {
     pub pieces: Pieces,
     /// So many documents are not asked whether they are their own text, because one was not.
     own_text_pause: u32,
-    /// For each object place, then each struct read.
-    memories: Vec<Memory>,
-    objects: u64,
+    /// For each object place, then each struct read; none while its object is read.
+    pub(super) memories: Vec<Option<Box<Memory>>>,
+    pub(super) objects: u64,
 }
 
 impl State {
@@ -35,7 +36,10 @@ impl State {
             mistyped: 0,
             pieces: Pieces::new(program.transcoding.texts.len()),
             own_text_pause: 0,
-            memories: of_places.chain(of_reads).map(Memory::new).collect(),
+            memories: of_places
+                .chain(of_reads)
+                .map(|count| Some(Memory::new(count).into()))
+                .collect(),
             objects: 0,
         }
     }
@@ -80,11 +84,12 @@ impl Row<'_> {
 
     /// The part of an object or array.
     #[inline(always)]
-    fn part(&mut self, short: Short, at: Cursor) -> Done {
+    pub(super) fn part(&mut self, short: Short, at: Cursor) -> Done {
         match short {
-            Short::Scalar(column) => self.scalar(column, at),
-            Short::String(text) => self.transcode_string(text, at),
-            Short::Place(id) => self.place(id, at),
+            Short::Scalar(column) => self.scalar(column as ColumnId, at),
+            Short::Read(id) => self.nested(id as ReadId, at),
+            Short::String(text) => self.transcode_string(text as TextId, at),
+            Short::Place(id) => self.place(id as PlaceId, at),
         }
     }
 
@@ -127,19 +132,10 @@ impl Row<'_> {
 
     fn object_parts(&mut self, id: PlaceId, at: Cursor) -> Done {
         let program = self.program;
-        let place = &program.places[id];
-        let Shape::Object(members) = &place.shape else { return Err(Stop::Payload) };
-        let parts = &self.short_parts[id];
-        let object =
-            self.members(id, members, at, |row, member, at| row.part(parts[member], at))?;
-        if let Some(object) = object {
-            for (member, part) in place.parts.iter().enumerate() {
-                if self.state.memories[id].seen[member] != object {
-                    self.absent_value(*part);
-                }
-            }
+        match &program.places[id].shape {
+            Shape::Object(members) => self.members(id, members, at),
+            _ => Err(Stop::Payload),
         }
-        Ok(())
     }
 
     fn array_parts(&mut self, id: PlaceId, place: &Place, indices: &[u32], at: Cursor) -> Done {
@@ -168,7 +164,7 @@ impl Row<'_> {
         }
     }
 
-    fn absent_value(&mut self, id: PlaceId) {
+    pub(super) fn absent_value(&mut self, id: PlaceId) {
         let program = self.program;
         let place = &program.places[id];
         for read in &place.reads {
@@ -201,10 +197,7 @@ impl Row<'_> {
 
     #[inline]
     fn value(&mut self, id: ReadId, at: Cursor) -> Done {
-        match self.program.reads[id] {
-            Read::Scalar { column } => self.scalar(column, at),
-            _ => self.nested(id, at),
-        }
+        self.part(self.program.short_read(id), at)
     }
 
     #[inline(never)]
@@ -226,8 +219,13 @@ impl Row<'_> {
             return Ok(());
         }
         match read {
-            Read::Struct { members, reads, nulls, .. } => {
-                self.structs(id, column, members, reads, nulls, at)
+            Read::Struct { members, nulls, .. } => {
+                self.members(program.places.len() + id, members, at)?;
+                for column in nulls {
+                    self.state.columns.push_null(*column);
+                }
+                self.state.columns[column].added();
+                Ok(())
             }
             Read::List { part, special, rest, .. } => self.list(column, *part, special, *rest, at),
             _ => self.map(read, at),
@@ -236,7 +234,17 @@ impl Row<'_> {
 
     #[inline]
     fn scalar(&mut self, column: ColumnId, at: Cursor) -> Done {
-        if push_common(&mut self.state.columns[column], &self.document, at)? {
+        if self.document.has_escapes {
+            return self.uncommon(column, at);
+        }
+        self.common_scalar(column, at, self.document.token(at))
+    }
+
+    /// Of a document without escapes, the value that is a token and stands at one.
+    #[inline(always)]
+    pub(super) fn common_scalar(&mut self, column: ColumnId, at: Cursor, token: Token) -> Done {
+        let zone = self.program.zone;
+        if push_common(&mut self.state.columns[column], &self.document, token, zone)? {
             return Ok(());
         }
         self.uncommon(column, at)
@@ -255,25 +263,16 @@ impl Row<'_> {
         Ok(())
     }
 
+    #[inline(always)]
     fn structs(
         &mut self,
-        id: ReadId,
+        memory: &mut Memory,
+        known: &Known<'_>,
         column: ColumnId,
-        members: &Members,
-        reads: &[ReadId],
         nulls: &[ColumnId],
         at: Cursor,
     ) -> Done {
-        let memory = self.program.places.len() + id;
-        let object =
-            self.members(memory, members, at, |row, member, at| row.value(reads[member], at))?;
-        if let Some(object) = object {
-            for (member, read) in reads.iter().enumerate() {
-                if self.state.memories[memory].seen[member] != object {
-                    self.state.columns.push_null(self.program.reads[*read].column());
-                }
-            }
-        }
+        self.object(memory, known, at)?;
         for column in nulls {
             self.state.columns.push_null(*column);
         }
@@ -289,17 +288,58 @@ impl Row<'_> {
         rest: ReadId,
         at: Cursor,
     ) -> Done {
+        let first = self.document.first(at);
+        match &self.program.reads[rest] {
+            Read::Struct { members, nulls, .. } if special.is_empty() => {
+                self.list_of_structs(rest, members, nulls, first)?;
+            }
+            _ => self.elements(special, rest, first)?,
+        }
+        self.push_end(column, part)
+    }
+
+    /// The memory is taken out once for all elements: see `members`.
+    fn list_of_structs(
+        &mut self,
+        id: ReadId,
+        members: &Members,
+        nulls: &[ColumnId],
+        mut element: Option<Cursor>,
+    ) -> Done {
+        let column = self.program.reads[id].column();
+        let place = self.program.places.len() + id;
+        let known = Known { members, parts: &self.short_parts[place] };
+        let Some(mut memory) = self.state.memories[place].take() else { return Err(Stop::Payload) };
+        let mut done = Ok(());
+        while let (Some(at), Ok(())) = (element, &done) {
+            if self.document.byte(at) == b'{' {
+                done = self.structs(&mut memory, &known, column, nulls, at);
+            } else {
+                self.count_if_mistyped(at);
+                self.state.columns.push_null(column);
+            }
+            element = self.document.next(at);
+        }
+        self.state.memories[place] = Some(memory);
+        done
+    }
+
+    fn elements(
+        &mut self,
+        special: &[(u32, ReadId)],
+        rest: ReadId,
+        mut element: Option<Cursor>,
+    ) -> Done {
         let document = self.document;
         let mut special = special.iter().peekable();
         let mut index = 0u32;
-        let mut element = document.first(at);
         while let Some(at) = element {
             let read = special.next_if(|(wanted, _)| *wanted == index).map_or(rest, |(_, r)| *r);
             self.value(read, at)?;
             index += 1;
             element = document.next(at);
         }
-        self.push_end(column, part)
+        Ok(())
     }
 
     fn map(&mut self, read: &Read, at: Cursor) -> Done {
@@ -329,75 +369,6 @@ impl Row<'_> {
     }
 
     // --- pieces -----------------------------------------------------------------------------------
-
-    /// Reads the wanted members of an object, each where it is found first. If some are missing,
-    /// answers with the number by which its memory tells those that are not.
-    #[inline(always)]
-    fn members(
-        &mut self,
-        id: usize,
-        members: &Members,
-        at: Cursor,
-        read: impl FnMut(&mut Self, usize, Cursor) -> Done,
-    ) -> Result<Option<u64>, Stop> {
-        self.state.objects += 1;
-        let object = self.state.objects;
-        // Taken out while members are read: no object is part of itself, so nobody misses it.
-        let mut memory = std::mem::take(&mut self.state.memories[id]);
-        let missing = self.find_members(&mut memory, members, object, at, read);
-        self.state.memories[id] = memory;
-        Ok((missing? > 0).then_some(object))
-    }
-
-    /// How many are missing.
-    #[inline(always)]
-    fn find_members(
-        &mut self,
-        memory: &mut Memory,
-        members: &Members,
-        object: u64,
-        at: Cursor,
-        mut read: impl FnMut(&mut Self, usize, Cursor) -> Done,
-    ) -> Result<usize, Stop> {
-        let document = self.document;
-        let mut missing = members.len();
-        let mut guess = 0;
-        let mut number = 0;
-        let mut member = document.first(at);
-        while let Some(mut at) = member {
-            if missing == 0 {
-                break;
-            }
-            if !document.has_escapes {
-                let unwanted = memory.unwanted(number, &document, at);
-                at = document.after_plain_members(at, unwanted);
-                number += unwanted;
-            }
-            let value = document.member(at);
-            let found = if document.has_escapes {
-                members.find(Key::new(&text(&document, document.text(at))?), guess)
-            } else {
-                match memory.recall(number, document.bytes, document.place(at) + 1) {
-                    Some(found) => found,
-                    None => {
-                        let range = document.text_range(at);
-                        memory.learn(number, document.bytes, range, members, guess)
-                    }
-                }
-            };
-            if let Some(found) = found
-                && memory.seen[found] != object
-            {
-                memory.seen[found] = object;
-                missing -= 1;
-                guess = found + 1;
-                read(self, found, value)?;
-            }
-            number += 1;
-            member = document.next(value);
-        }
-        Ok(missing)
-    }
 
     fn push_key_count(&mut self, column: ColumnId, at: Cursor) -> Done {
         let document = self.document;

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::append::append;
 use super::base64;
 use super::columns::{Column, Data, Kind, TooMuch, offset};
 use super::decimals;
 use super::texts;
 use super::times::{Found, date, timestamp};
-use crate::json::document::{Cursor, Document, Value};
-use crate::json::number::Number;
+use crate::json::document::{Cursor, Document, Token, Value};
 use crate::json::scan::Refused;
 use crate::json::text::unescape;
 
@@ -51,43 +51,72 @@ pub fn text<'a>(document: &Document<'a>, raw: &'a [u8]) -> Result<Cow<'a, [u8]>,
     Ok(Cow::Owned(out))
 }
 
-/// Adds the value at a token to a column, if both are of the types that are met most. Otherwise
-/// nothing has happened, and `push` does it.
+/// Adds the value that a token is to a column, if both are of the types that are met most. Otherwise
+/// nothing has happened, and `push` does it. The document has no escapes.
 #[inline(always)]
-pub fn push_common(column: &mut Column, document: &Document<'_>, at: Cursor) -> Result<bool, Stop> {
-    let first = document.byte(at);
+pub fn push_common(
+    column: &mut Column,
+    document: &Document<'_>,
+    token: Token,
+    zone: Option<i32>,
+) -> Result<bool, Stop> {
+    let first = token.first;
     match &mut column.data {
-        Data::Text { ends, bytes } if first == b'"' && !document.has_escapes => {
-            bytes.extend_from_slice(document.text(at));
+        Data::Text { ends, bytes } if first == b'"' => {
+            let (start, end) = document.quoted(token);
+            append(bytes, document.bytes, start, end);
             ends.push(offset(bytes.len())?);
         }
-        Data::Int64(out) if matches!(first, b'-' | b'0'..=b'9') => {
-            match Number::at(document.bytes, document.place(at))?.as_i64() {
+        Data::Int64(out) if is_number(first) => match document.short_integer(token) {
+            Some(value) => out.push(value),
+            None => return Ok(false),
+        },
+        Data::Int32(out) if is_number(first) => {
+            match document.short_integer(token).and_then(|integer| integer.try_into().ok()) {
                 Some(value) => out.push(value),
                 None => return Ok(false),
             }
         }
-        Data::Float64(out) if matches!(first, b'-' | b'0'..=b'9') => {
-            out.push(Number::at(document.bytes, document.place(at))?.as_f64());
-        }
-        Data::Decimal(out) if matches!(first, b'-' | b'0'..=b'9') => {
+        Data::Float64(out) if is_number(first) => match document.short_number(token) {
+            Some(number) => out.push(number.as_f64()),
+            None => return Ok(false),
+        },
+        Data::Decimal(out) if is_number(first) => {
             let Kind::Decimal { precision, scale } = column.kind else { return Ok(false) };
-            let number = Number::at(document.bytes, document.place(at))?;
-            match decimals::short(&number, precision, scale) {
+            let units = document.short_number(token).and_then(|number| {
+                let digits = (number.digits, number.decimals());
+                decimals::short(digits, number.is_negative, precision, scale)
+            });
+            match units {
                 Some(units) => out.push(units),
                 None => return Ok(false),
             }
         }
-        Data::Date(out) if first == b'"' && !document.has_escapes => {
-            match date(document.text(at)) {
+        Data::Date(out) if first == b'"' => {
+            let (start, end) = document.quoted(token);
+            match date(&document.bytes[start..end]) {
                 Found::Value(days) => out.push(days),
                 _ => return Ok(false),
             }
         }
+        Data::Timestamp(out) if first == b'"' => {
+            let (start, end) = document.quoted(token);
+            match timestamp(&document.bytes[start..end], zone) {
+                Found::Value(micros) => out.push(micros),
+                _ => return Ok(false),
+            }
+        }
+        Data::Bool(bits) if matches!(first, b't' | b'f') => bits.push(first == b't'),
         _ => return Ok(false),
     }
     column.added();
     Ok(true)
+}
+
+/// Does a value with this first byte begin a number? (None begins with a point or slash.)
+#[inline(always)]
+fn is_number(first: u8) -> bool {
+    matches!(first, b'-'..=b'9')
 }
 
 /// Adds the value at a token to a column, if it is one of the column's type.

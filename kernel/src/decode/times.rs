@@ -71,9 +71,18 @@ fn common(text: &[u8], zone: Option<i32>) -> Option<i64> {
 /// The years 0 to 9999 in the Gregorian calendar.
 #[inline]
 fn days(text: &[u8]) -> Option<i64> {
-    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
-    let year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
-    let (month, day) = (two_digits(m1, m2)?, two_digits(d1, d2)?);
+    let &[y1, y2, y3, y4, dash, m1, m2, other_dash, d1, d2] = text else { return None };
+    // Digits become 0 to 9, dashes 0; adding 0x76 sets the highest bit of what is more.
+    let word = u64::from_le_bytes([y1, y2, y3, y4, dash, m1, m2, other_dash])
+        ^ u64::from_le_bytes(*b"0000-00-");
+    let odd = (word | word.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080;
+    if odd | (word & 0xff00_00ff_0000_0000) != 0 {
+        return None;
+    }
+    let twos = word * 10 + (word >> 8); // each byte, with the one after it, as a number of two digits
+    let two = |place: u32| (twos >> (8 * place)) as u32 & 0xff;
+    let year = two(0) * 100 + two(2);
+    let (month, day) = (two(5), two_digits(d1, d2)?);
     if !(1..=12).contains(&month) || day == 0 || (day > 28 && day > days_of(month, year)) {
         return None;
     }
@@ -130,6 +139,13 @@ mod tests {
             "2020-13-01",
             "2020-00-10",
             "2020-1-1",
+            "2020/01-01",
+            "2020-01/01",
+            "2020-01-0/",
+            "2020-01-:1",
+            "202:-01-01",
+            "20/0-01-01",
+            "2020-0\u{7f}-1",
             "2020",
             "GMT",
             " 2020-01-01",
@@ -139,6 +155,22 @@ mod tests {
         for none in ["", "n/a", "[]"] {
             assert_eq!(read(none), Found::Mistyped, "{none}");
         }
+    }
+
+    /// All days of four centuries follow each other.
+    #[test]
+    fn days_follow_each_other() {
+        let mut last = None;
+        for (year, month, day) in (1600..2000)
+            .flat_map(|year| (1..=12).map(move |month| (year, month)))
+            .flat_map(|(year, month)| (1..=31).map(move |day| (year, month, day)))
+        {
+            if let Some(found) = days(format!("{year}-{month:02}-{day:02}").as_bytes()) {
+                assert!(last.is_none_or(|last| found == last + 1), "{year}-{month}-{day}");
+                last = Some(found);
+            }
+        }
+        assert_eq!(last, Some(10_956));
     }
 
     #[test]

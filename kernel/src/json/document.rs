@@ -2,6 +2,7 @@
 
 use super::number::Number;
 use super::scan::{Refused, Scan};
+use super::short_number::{ShortNumber, short_integer};
 
 #[derive(Clone, Copy)]
 pub struct Document<'a> {
@@ -29,6 +30,44 @@ const TOKENS: usize = 4;
 const PLAIN: u32 = u32::from_le_bytes([b'"', b':', 0, b',']);
 const TOLD: u32 = u32::from_le_bytes([!0, !0, 0, !0]);
 
+/// A token, and where the next one begins.
+#[derive(Clone, Copy)]
+pub struct Token {
+    pub first: u8,
+    pub place: usize,
+    pub next: usize,
+}
+
+/// A member of an object: its key, a colon, its value, and what comes after the first token of that.
+#[derive(Clone, Copy)]
+pub struct Member {
+    firsts: [u8; TOKENS],
+    places: [u32; TOKENS],
+}
+
+impl Member {
+    /// Where the key begins, quote aside.
+    #[inline(always)]
+    pub fn key(&self) -> usize {
+        self.places[0] as usize + 1
+    }
+
+    #[inline(always)]
+    pub fn value(&self) -> Token {
+        Token {
+            first: self.firsts[2],
+            place: self.places[2] as usize,
+            next: self.places[3] as usize,
+        }
+    }
+}
+
+/// Does a token begin an object or array?
+#[inline(always)]
+fn is_open(first: u8) -> bool {
+    first | 0x20 == b'{' // `[` has all bits of `{` but this one
+}
+
 /// The number of a token, at which the next thing is to be read.
 pub type Cursor = usize;
 
@@ -54,6 +93,11 @@ impl<'a> Document<'a> {
         self.tokens[at] as usize
     }
 
+    #[inline(always)]
+    pub fn token(&self, at: Cursor) -> Token {
+        Token { first: self.byte(at), place: self.place(at), next: self.place(at + 1) }
+    }
+
     /// What stands between the quotes of the string at a token.
     ///
     /// Between a string's closing quote and the next token there is nothing but white space.
@@ -65,12 +109,17 @@ impl<'a> Document<'a> {
 
     #[inline(always)]
     pub fn text_range(&self, at: Cursor) -> (usize, usize) {
-        let start = self.place(at) + 1;
-        let mut end = self.place(at + 1) - 1;
+        self.quoted(self.token(at))
+    }
+
+    /// From where to where the text of a string goes.
+    #[inline(always)]
+    pub fn quoted(&self, string: Token) -> (usize, usize) {
+        let mut end = string.next - 1;
         while self.bytes[end] != b'"' {
             end -= 1;
         }
-        (start, end)
+        (string.place + 1, end)
     }
 
     /// The value at a token.
@@ -87,6 +136,18 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// A number, if it is written as most are.
+    #[inline(always)]
+    pub fn short_number(&self, number: Token) -> Option<ShortNumber> {
+        ShortNumber::read(self.bytes, number.first, number.place, number.next)
+    }
+
+    /// Its value, if it is an integer.
+    #[inline(always)]
+    pub fn short_integer(&self, number: Token) -> Option<i64> {
+        short_integer(self.bytes, number.first, number.place, number.next)
+    }
+
     #[inline(always)]
     pub fn is_null(&self, at: Cursor) -> bool {
         self.byte(at) == b'n'
@@ -95,10 +156,7 @@ impl<'a> Document<'a> {
     /// The token after the value at a token.
     #[inline(always)]
     pub fn end(&self, at: Cursor) -> Cursor {
-        match self.byte(at) {
-            b'{' | b'[' => self.ends[at] as usize + 1,
-            _ => at + 1,
-        }
+        if is_open(self.byte(at)) { self.ends[at] as usize + 1 } else { at + 1 }
     }
 
     /// The first key or element of the object or array at a token.
@@ -113,6 +171,28 @@ impl<'a> Document<'a> {
     pub fn next(&self, at: Cursor) -> Option<Cursor> {
         let end = self.end(at);
         if self.byte(end) == b',' { Some(end + 1) } else { None }
+    }
+
+    /// The member whose key is at a token.
+    #[inline(always)]
+    pub fn whole_member(&self, key: Cursor) -> Member {
+        // Of 32 bits, as tokens are counted: then the compiler knows that the sum is greater.
+        let (from, to) = (key as u32 as usize, key as u32 as usize + TOKENS);
+        let firsts = self.firsts.get(from..to).and_then(|firsts| firsts.first_chunk());
+        let places = self.tokens.get(from..to).and_then(|places| places.first_chunk());
+        match (firsts, places) {
+            (Some(firsts), Some(places)) => Member { firsts: *firsts, places: *places },
+            _ => Member { firsts: [0; TOKENS], places: [0; TOKENS] }, // there is no such token
+        }
+    }
+
+    /// The key after a member, whose key is at a token.
+    #[inline(always)]
+    pub fn after(&self, key: Cursor, member: &Member) -> Option<Cursor> {
+        if is_open(member.firsts[2]) {
+            return self.next(self.member(key));
+        }
+        (member.firsts[3] == b',').then_some(key + TOKENS)
     }
 
     /// Where the keys of members begin, quotes aside, from the key at a token on, up to the first

@@ -8,6 +8,7 @@ mod grammar;
 pub mod number;
 mod numerals;
 pub mod scan;
+pub mod short_number;
 mod simd;
 pub mod text;
 

@@ -2,6 +2,7 @@
 
 use super::ends_scalar;
 use super::scan::Refused;
+use super::short_number::eight_digits;
 
 /// A number in a document, checked.
 #[derive(Clone, Copy)]
@@ -143,16 +144,6 @@ impl Digits {
             *place += 1;
         }
     }
-}
-
-/// The number that eight bytes from 0 to 9 stand for, the first one in the lowest byte.
-#[inline(always)]
-fn eight_digits(word: u64) -> u64 {
-    // Twos, then fours and eights: what is in the lower bytes counts more.
-    let twos = word.wrapping_mul(10).wrapping_add(word >> 8);
-    let first = (twos & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
-    let second = (twos >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
-    first.wrapping_add(second) >> 32
 }
 
 /// What comes after an exponent, the `e` of which is at a place.

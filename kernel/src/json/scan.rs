@@ -9,7 +9,7 @@ use super::grammar::{CONTEXT, Grammar, NOTHING_BEFORE, Open as OpenBrackets, STE
 use super::literal;
 use super::number::Number;
 use super::numerals::Numerals;
-use super::simd::{BLOCK, Block, Kinds, Room, Way, plain};
+use super::simd::{BLOCK, Block, Kinds, Room, Shape, Way, plain};
 
 /// The document is not valid JSON, or not such that this crate can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,10 @@ pub struct Scan {
     /// For each token that opens an object or array: the one that closes it.
     ends: Vec<u32>,
     count: usize,
+    /// The tokens of the last document that was right, as far as the grammar tells them apart.
+    shape: Vec<[u8; BLOCK]>,
+    /// How many these are; 0 if there was none.
+    shape_count: usize,
     open: OpenBrackets,
     pub has_escapes: bool,
 }
@@ -74,7 +78,14 @@ impl Scan {
         self.ends = vec![0; length];
         self.firsts = vec![0; CONTEXT + length];
         self.firsts[..CONTEXT].copy_from_slice(&NOTHING_BEFORE);
+        self.shape_count = 0; // as the ends are gone
     }
+}
+
+/// Room for tokens.
+struct Tokens<'a> {
+    places: &'a mut [u32],
+    firsts: &'a mut [u8],
 }
 
 /// What the blocks before have left open. Nobody takes its address, so it stays in registers.
@@ -114,6 +125,7 @@ fn scan_plainly(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
         classify: plain::classify,
         beyond_ascii: plain::beyond_ascii,
         kinds: plain::kinds,
+        shape: plain::shape,
         prefix_xor: plain::prefix_xor,
         push: plain::push,
         tail: plain::tail,
@@ -123,15 +135,16 @@ fn scan_plainly(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
 
 /// The scan, to be compiled for each way.
 #[inline(always)]
-pub fn scan_with<C, B, K, X, P, T>(
+pub fn scan_with<C, B, K, S, X, P, T>(
     out: &mut Scan,
     document: &[u8],
-    way: &Way<C, B, K, X, P, T>,
+    way: &Way<C, B, K, S, X, P, T>,
 ) -> Result<(), Refused>
 where
     C: Fn(&[u8; BLOCK]) -> Block,
     B: Fn(&[u8; BLOCK]) -> u64,
     K: Fn(&[u8; BLOCK]) -> Kinds,
+    S: Fn(&[u8; BLOCK]) -> Shape,
     X: Fn(u64) -> u64,
     P: Fn(Room<'_>, u32, &[u8; BLOCK], u64),
     T: Fn(&[u8]) -> [u8; BLOCK],
@@ -139,14 +152,16 @@ where
     out.reserve(document.len());
     let mut open = Open::default();
     let mut count = 0;
+    let mut room = Tokens { places: &mut out.tokens, firsts: &mut out.firsts[CONTEXT..] };
     let (blocks, rest) = document.as_chunks::<BLOCK>();
     for (number, bytes) in blocks.iter().enumerate() {
-        count += scan_block(out, count, document, number * BLOCK, bytes, &mut open, way)?;
+        count += scan_block(&mut room, count, document, number * BLOCK, bytes, &mut open, way)?;
     }
     if !rest.is_empty() {
         let (start, bytes) = (blocks.len() * BLOCK, (way.tail)(rest));
-        count += scan_block(out, count, document, start, &bytes, &mut open, way)?;
+        count += scan_block(&mut room, count, document, start, &bytes, &mut open, way)?;
     }
+    let count = count as usize;
     if open.wrong != 0 || open.string != 0 || open.escaped != 0 {
         return Err(Refused);
     }
@@ -154,25 +169,27 @@ where
         return Err(Refused);
     }
     out.tokens[count..count + SPARE].fill(document.len() as u32);
-    out.firsts[CONTEXT + count..CONTEXT + count + SPARE].fill(0);
+    out.firsts[CONTEXT + count..CONTEXT + count + BLOCK].fill(0);
     out.count = count;
     out.has_escapes = open.backslashes != 0;
-    check(out, document, &way.kinds)?;
+    if !has_last_shape(out, document, &way.shape)? {
+        check(out, document, &way.kinds, &way.shape)?;
+    }
     if open.numerals.odd != 0 { check_numbers(out, document) } else { Ok(()) }
 }
 
 /// Writes the tokens of a block, after so many; how many they are. (No closure of its caller: that
 /// would not be inlined.)
 #[inline(always)]
-fn scan_block<C, B, K, X, P, T>(
-    out: &mut Scan,
-    count: usize,
+fn scan_block<C, B, K, S, X, P, T>(
+    room: &mut Tokens<'_>,
+    count: u32,
     document: &[u8],
     start: usize,
     bytes: &[u8; BLOCK],
     open: &mut Open,
-    way: &Way<C, B, K, X, P, T>,
-) -> Result<usize, Refused>
+    way: &Way<C, B, K, S, X, P, T>,
+) -> Result<u32, Refused>
 where
     C: Fn(&[u8; BLOCK]) -> Block,
     B: Fn(&[u8; BLOCK]) -> u64,
@@ -197,12 +214,12 @@ where
         open.wrong |= beyond_ascii & !strings;
     }
     let bits = tokens(quotes, strings, &block, open);
-    let range = count..count + BLOCK;
-    let places = (&mut out.tokens[range]).try_into();
-    let firsts = (&mut out.firsts[CONTEXT + count..CONTEXT + count + BLOCK]).try_into();
-    let (Ok(places), Ok(firsts)) = (places, firsts) else { return Err(Refused) }; // 64 each
+    let range = count as usize..count as usize + BLOCK;
+    let places = room.places.get_mut(range.clone()).and_then(|places| places.try_into().ok());
+    let firsts = room.firsts.get_mut(range).and_then(|firsts| firsts.try_into().ok());
+    let (Some(places), Some(firsts)) = (places, firsts) else { return Err(Refused) }; // is there
     (way.push)(Room { places, firsts }, start as u32, bytes, bits);
-    Ok(bits.count_ones() as usize)
+    Ok(bits.count_ones())
 }
 
 /// The tokens of a block.
@@ -257,13 +274,49 @@ fn escaped(
     Ok((escaped, next))
 }
 
+/// Is the sequence of the tokens the same as in the last document? Then it is right, and brackets
+/// are closed where they were; only literals are to be checked.
+#[inline(always)]
+fn has_last_shape(
+    out: &Scan,
+    document: &[u8],
+    shape: &impl Fn(&[u8; BLOCK]) -> Shape,
+) -> Result<bool, Refused> {
+    if out.count != out.shape_count || out.count == 0 {
+        return Ok(false);
+    }
+    for (last, start) in out.shape.iter().zip((0..out.count).step_by(BLOCK)) {
+        let shape = shape_at(out, start, shape)?;
+        if shape.firsts != *last {
+            return Ok(false);
+        }
+        check_literals(out, document, start, shape.literals)?;
+    }
+    Ok(true)
+}
+
+/// The shape of a block of tokens.
+#[inline(always)]
+fn shape_at(
+    out: &Scan,
+    start: usize,
+    shape: &impl Fn(&[u8; BLOCK]) -> Shape,
+) -> Result<Shape, Refused> {
+    let Some(firsts) = out.firsts[CONTEXT + start..].first_chunk() else { return Err(Refused) }; // is there
+    let there = u64::MAX >> BLOCK.saturating_sub(out.count - start);
+    let shape = shape(firsts);
+    Ok(Shape { literals: shape.literals & there, ..shape })
+}
+
 /// Checks the sequence of the tokens, and the literals.
 #[inline(always)]
 fn check(
     out: &mut Scan,
     document: &[u8],
     kinds: &impl Fn(&[u8; BLOCK]) -> Kinds,
+    shape: &impl Fn(&[u8; BLOCK]) -> Shape,
 ) -> Result<(), Refused> {
+    out.shape_count = 0;
     if !matches!(out.firsts[CONTEXT], b'{' | b'[') {
         return Err(Refused);
     }
@@ -272,16 +325,35 @@ fn check(
     for start in (0..count).step_by(STEP) {
         let Some(firsts) = out.firsts[start..].first_chunk() else { return Err(Refused) }; // is there
         let there = u64::MAX >> STEP.saturating_sub(count - start) & u64::MAX << CONTEXT;
-        let kinds = kinds(firsts);
-        grammar.step(&kinds, there, start)?;
-        let mut literals = kinds.literals & there;
-        while literals != 0 {
-            let token = start + literals.trailing_zeros() as usize - CONTEXT;
-            literals &= literals - 1;
-            check_literal(document, out.tokens[token] as usize)?;
-        }
+        grammar.step(&kinds(firsts), there, start)?;
     }
-    if grammar.is_closed() { Ok(()) } else { Err(Refused) }
+    if !grammar.is_closed() {
+        return Err(Refused);
+    }
+    out.shape.clear();
+    for start in (0..count).step_by(BLOCK) {
+        let shape = shape_at(out, start, shape)?;
+        check_literals(out, document, start, shape.literals)?;
+        out.shape.push(shape.firsts);
+    }
+    out.shape_count = count;
+    Ok(())
+}
+
+/// Checks those of a block of tokens that are neither operators nor strings or numbers.
+#[inline(always)]
+fn check_literals(
+    out: &Scan,
+    document: &[u8],
+    start: usize,
+    mut literals: u64,
+) -> Result<(), Refused> {
+    while literals != 0 {
+        let token = start + literals.trailing_zeros() as usize;
+        literals &= literals - 1;
+        check_literal(document, out.tokens[token] as usize)?;
+    }
+    Ok(())
 }
 
 #[inline(always)]
@@ -585,6 +657,59 @@ mod tests {
                 document[place - 1] = b'"';
                 document[place + 1] = b'"';
                 found(&document).ok();
+            }
+        }
+    }
+
+    /// Whatever was scanned before, tokens and ends are those that a new scan finds.
+    #[test]
+    fn what_is_found_does_not_depend_on_the_last_document() {
+        let list = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
+        let mut documents: Vec<String> = [
+            r#"{"a":1,"b":[2,"x"]}"#,
+            r#"{"a":"","b":[true,"x"]}"#,
+            r#"{"a":-1.5,"b":[null,"y,"]}"#,
+            r#"{"a":1,"b":[tru,"x"]}"#,
+            r#"{"a":1,"b":[01,"x"]}"#,
+            r#"{"a":1,"b":[2:"x"]}"#,
+            r#"{"a":1,"b":{2,"x"}}"#,
+            r#"{"a":1,"b":{"c":2}}"#,
+            r#"[[1,2],[3],[4,5,6]]"#,
+            r#"[[1,2,3],[4],[5,6]]"#,
+            r#"[[1,2,3],[4],[5,6}]"#,
+            "[",
+            "{}",
+            "[]",
+            "",
+        ]
+        .map(String::from)
+        .into();
+        for count in [31, 32, 64] {
+            for item in ["1", "\"\"", "true", "[]", "{}", "{\"a\":[2]}", "{\"a\":{}}"] {
+                documents.push(list(item, count));
+            }
+            let wrong = list("1", count);
+            documents.push(wrong.replace("1]", "x]"));
+            documents.push(wrong.replace("1]", "{]"));
+        }
+        for way in ways() {
+            for first in &documents {
+                for second in &documents {
+                    let (mut used, mut new) = (Scan::default(), Scan::default());
+                    way(&mut used, first.as_bytes()).ok();
+                    let found = way(&mut used, second.as_bytes());
+                    assert_eq!(found, way(&mut new, second.as_bytes()), "{first} {second}");
+                    if found.is_err() {
+                        continue;
+                    }
+                    assert_eq!(used.tokens(), new.tokens(), "{first} {second}");
+                    assert_eq!(used.firsts(), new.firsts(), "{first} {second}");
+                    for at in 0..used.count {
+                        if matches!(used.firsts()[at], b'{' | b'[') {
+                            assert_eq!(used.ends[at], new.ends[at], "{first} {second}");
+                        }
+                    }
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Block, Kinds, Way, plain};
+use super::{BLOCK, Block, Kinds, Shape, Way, plain};
 use crate::json::scan::{Refused, Scan, scan_with};
 
 pub fn is_there() -> bool {
@@ -18,6 +18,7 @@ pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
         classify: |bytes: &_| classify(bytes),
         beyond_ascii: |bytes: &_| beyond_ascii(bytes),
         kinds: |firsts: &_| kinds(firsts),
+        shape: |firsts: &_| shape(firsts),
         prefix_xor: |bits| prefix_xor(bits),
         push: plain::push,
         tail: plain::tail,
@@ -73,8 +74,23 @@ fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
         colons: equal(b':'),
         commas: equal(b','),
         strings: equal(b'"'),
-        literals: join(literals(low), literals(high)),
     }
+}
+
+#[target_feature(enable = "avx2")]
+fn shape(firsts: &[u8; BLOCK]) -> Shape {
+    let (low, high) = load(firsts);
+    let told = |firsts| _mm256_or_si256(operators_and_spaces(firsts).0, equal(firsts, b'"'));
+    let (low_told, high_told) =
+        (_mm256_and_si256(told(low), low), _mm256_and_si256(told(high), high));
+    let mut firsts = [0; BLOCK];
+    // SAFETY: both stores lie within the 64 bytes, and need no alignment.
+    unsafe {
+        let start = firsts.as_mut_ptr();
+        _mm256_storeu_si256(start.cast(), low_told);
+        _mm256_storeu_si256(start.add(32).cast(), high_told);
+    }
+    Shape { firsts, literals: join(literals(low), literals(high)) }
 }
 
 /// Which tokens begin with neither an operator, nor a quote, a digit or a minus.

@@ -4,7 +4,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 use super::avx2::{self, prefix_xor};
-use super::{BLOCK, Block, Kinds, Room, Way};
+use super::{BLOCK, Block, Kinds, Room, Shape, Way};
 use crate::json::scan::{Refused, Scan, scan_with};
 
 pub fn is_there() -> bool {
@@ -21,6 +21,7 @@ pub fn scan(out: &mut Scan, document: &[u8]) -> Result<(), Refused> {
         classify: |bytes: &_| classify(bytes),
         beyond_ascii: |bytes: &_| beyond_ascii(bytes),
         kinds: |firsts: &_| kinds(firsts),
+        shape: |firsts: &_| shape(firsts),
         prefix_xor: |bits| prefix_xor(bits),
         push: |room: Room<'_>, start, bytes: &_, bits| push(room, start, bytes, bits),
         tail: |rest: &[u8]| tail(rest),
@@ -93,7 +94,6 @@ fn beyond_ascii(bytes: &[u8; BLOCK]) -> u64 {
 fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
     let firsts = from_bytes(firsts);
     let equal = |byte: u8| bits(_mm512_cmpeq_epi8_mask(firsts, _mm512_set1_epi8(byte as i8)));
-    let others = _mm512_test_epi8_mask(groups(firsts), _mm512_set1_epi8(OTHER as i8));
     Kinds {
         open_objects: equal(b'{'),
         close_objects: equal(b'}'),
@@ -102,8 +102,17 @@ fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
         colons: equal(b':'),
         commas: equal(b','),
         strings: equal(b'"'),
-        literals: bits(others),
     }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn shape(firsts: &[u8; BLOCK]) -> Shape {
+    let firsts = from_bytes(firsts);
+    let groups = groups(firsts);
+    // What is in neither of these groups is an operator or a quote.
+    let scalars = _mm512_test_epi8_mask(groups, _mm512_set1_epi8((DIGIT | MINUS | OTHER) as i8));
+    let others = _mm512_test_epi8_mask(groups, _mm512_set1_epi8(OTHER as i8));
+    Shape { firsts: to_bytes(_mm512_maskz_mov_epi8(!scalars, firsts)), literals: bits(others) }
 }
 
 /// The bits themselves, in a general register. Left alone, the compiler computes with them in mask

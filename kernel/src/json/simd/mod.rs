@@ -29,7 +29,7 @@ pub struct Block {
 }
 
 /// What the first bytes of some tokens are: bit i is token i. What is none of these begins a
-/// number.
+/// number or literal.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     pub open_objects: u64,
@@ -39,18 +39,28 @@ pub struct Kinds {
     pub colons: u64,
     pub commas: u64,
     pub strings: u64,
-    /// Whatever else begins no number.
+}
+
+/// The first bytes of some tokens, as far as the grammar tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// 0 for every number and literal.
+    pub firsts: [u8; BLOCK],
+    /// Bit i: token i begins neither a number nor a string, and is no operator.
     pub literals: u64,
 }
 
 /// How to do on a processor what the scan needs. All of it is to be inlined into functions that
 /// are compiled for that processor, so these are closures and not a trait's methods, which could
 /// not be.
-pub struct Way<C, B, K, X, P, T> {
+pub struct Way<C, B, K, S, X, P, T> {
     pub classify: C,
     /// Which bytes are beyond ASCII.
     pub beyond_ascii: B,
     pub kinds: K,
+    /// The first bytes of tokens, 0 in place of those that begin a number or literal; and which
+    /// begin no number.
+    pub shape: S,
     /// Bit i of the result says whether the number of bits up to and with bit i is odd.
     pub prefix_xor: X,
     /// Writes the positions of the bits of a block that begins at a place, and the bytes there.

@@ -1,6 +1,6 @@
 //! Without SIMD.
 
-use super::{BLOCK, Block, Kinds, Room};
+use super::{BLOCK, Block, Kinds, Room, Shape};
 
 const QUOTE: u8 = 1;
 const BACKSLASH: u8 = 2;
@@ -70,12 +70,23 @@ pub fn kinds(firsts: &[u8; BLOCK]) -> Kinds {
             b':' => &mut kinds.colons,
             b',' => &mut kinds.commas,
             b'"' => &mut kinds.strings,
-            b'-' | b'0'..=b'9' => continue,
-            _ => &mut kinds.literals,
+            _ => continue,
         };
         *of |= 1 << place;
     }
     kinds
+}
+
+pub fn shape(firsts: &[u8; BLOCK]) -> Shape {
+    let mut shape = Shape { firsts: [0; BLOCK], literals: 0 };
+    for (place, byte) in firsts.iter().enumerate() {
+        match byte {
+            b'{' | b'}' | b'[' | b']' | b':' | b',' | b'"' => shape.firsts[place] = *byte,
+            b'-' | b'0'..=b'9' => {}
+            _ => shape.literals |= 1 << place,
+        }
+    }
+    shape
 }
 
 pub fn prefix_xor(mut bits: u64) -> u64 {
