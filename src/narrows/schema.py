@@ -80,6 +80,15 @@ class Struct(DataType):
             folded.setdefault(field.name.casefold(), []).append(ordinal)
         return folded
 
+    @cached_property
+    def leaves(self) -> int:
+        """How many scalar values there are to decode: `count_leaves`."""
+        return sum(count_leaves(field.type) for field in self.fields)
+
+    @cached_property
+    def has_decimals(self) -> bool:
+        return any(has_decimals(field.type) for field in self.fields)
+
     def ordinal(self, name: str) -> int:
         """The place of a field by its exact name; KeyError if there is none."""
         return self._ordinals[name]
@@ -184,14 +193,29 @@ def count_leaves(dtype: DataType) -> int:
     match dtype:
         case Scalar():
             return 1
-        case Struct(fields):
-            return sum(count_leaves(field.type) for field in fields)
+        case Struct():
+            return dtype.leaves
         case Array(element):
             return count_leaves(element)
         case Map(_, value):
             return count_leaves(value)
         case _:
             return 1
+
+
+def has_decimals(dtype: DataType) -> bool:
+    """Is there a DECIMAL deep inside a type?"""
+    match dtype:
+        case Scalar():
+            return False
+        case Struct():
+            return dtype.has_decimals
+        case Array(element):
+            return has_decimals(element)
+        case Map(key, value):
+            return has_decimals(key) or has_decimals(value)
+        case _:
+            return isinstance(dtype, Decimal)
 
 
 def quoted(name: str) -> str:

@@ -72,7 +72,7 @@ from narrows.sql.binder.context import SubqueryKind
 class Required:
     """What a plan demands of each column, and where it demanded more than it had to."""
 
-    columns: dict[ColumnId, list[Demand]] = field(default_factory=dict)
+    columns: dict[ColumnId, Sequence[Demand]] = field(default_factory=dict)
     """What each use of a column demands of it; `column` has their union."""
     losses: dict[str, Notice] = field(default_factory=dict)
     _rows: dict[int, Demand] = field(default_factory=dict)
@@ -90,10 +90,10 @@ class Required:
         return self._rows[relation]
 
     def _row(self, source: DecodedSource) -> Demand:
-        row, relation = source.source.row, source.relation.id
+        row = source.source.row
         parts = {}
-        for ordinal, column in enumerate(row):
-            demand = self.column(ColumnId(relation, ordinal))
+        for number, column in zip(source.relation.ids, row, strict=True):
+            demand = self.column(number)
             if demand is not NOTHING:
                 parts[column.name] = conform(demand, column.type)
         return whole_row(fields(parts), row)
@@ -126,20 +126,29 @@ def _collect(root: Node) -> Required:
     return collector.found
 
 
+_WHOLE = (ALL,)
+"""A use that leaves nothing to say for others: one for all columns, for there may be thousands."""
+
+
 class _Collector:
     def __init__(self) -> None:
         self.found = Required()
+        self._uses: dict[ColumnId, list[Demand]] = {}
         self._variables: dict[int, Demand] = {}
         self._whole: dict[ColumnId, Column] = {}
         self._partly: dict[ColumnId, Expr] = {}
 
     def want(self, column: ColumnId, demand: Demand) -> None:
-        self.found.columns.setdefault(column, []).append(demand)
+        if demand is ALL:
+            self.found.columns[column] = _WHOLE
+            return
+        uses = self._uses.setdefault(column, [])
+        uses.append(demand)
+        self.found.columns.setdefault(column, uses)
 
     def want_rows(self, node: Node) -> None:
         """Demands whole rows of a node."""
-        for column in node.output_ids:
-            self.want(column, ALL)
+        self.found.columns.update(dict.fromkeys(node.output_ids, _WHOLE))
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -149,7 +158,7 @@ class _Collector:
                 self._event_time(node)
             case Project(computed=computed, relation=relation):
                 for ordinal, named in computed:
-                    self.look(named.expr, self._wanted(relation.id, ordinal))
+                    self.look(named.expr, self.found.column(relation.ids[ordinal]))
             case Aggregation(keys=keys, calls=calls, relation=relation):
                 for _, key in keys:
                     self.look(key, ALL)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from narrows.errors import Code, NarrowsError, Problem, Span
-from narrows.expressions.nodes import Call, walk_all
+from narrows.expressions.nodes import calls_of_all
 from narrows.logical.nodes import (
     Generate,
     Join,
@@ -37,7 +37,7 @@ _WITH_TIMES = (Generate, Union)
 def goes_by_order(node: Node) -> bool:
     """Does what the node gives depend on the order of the rows that it gets?"""
     return node.remembers_rows or any(
-        isinstance(part, Call) and part.function.by_order for part in walk_all(node.expressions)
+        call.function.by_order for call in calls_of_all(node.expressions)
     )
 
 
@@ -105,6 +105,6 @@ def _rows_below(node: Node) -> Sequence[Node]:
 def _what_of(node: Node) -> tuple[str, Span | None]:
     if isinstance(node, RetractingAggregation):
         return "`mode = 'retract'`", None
-    calls = [part for part in walk_all(node.expressions) if isinstance(part, Call)]
+    calls = [*calls_of_all(node.expressions)]
     (call, *_) = [call for call in calls if call.function.by_order] or calls
     return f"`{call.function.name}`", call.span

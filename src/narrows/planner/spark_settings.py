@@ -24,7 +24,6 @@ from sqlglot import exp
 from narrows.errors import Code, Span, fail
 from narrows.logical.nodes import Node
 from narrows.logical.walk import sources_of
-from narrows.schema import Array, DataType, Decimal, Map, Scalar, Struct
 from narrows.sql.binder.context import span_of
 from narrows.sql.parser.statements import Query
 
@@ -94,7 +93,7 @@ def refuse_other_meanings(query: Query, setting: Setting) -> None:
 
 def rules_that_would_differ(plan: Node, setting: Setting) -> frozenset[str]:
     """The rules that let readers compute what Spark would compute differently."""
-    if not any(_has_decimals(source.source.row) for source in sources_of(plan)):
+    if not any(source.source.row.has_decimals for source in sources_of(plan)):
         return frozenset()
     usual = all(setting(key) in (None, value) for key, value in _COMPUTED.items())
     return frozenset() if usual else _COMPUTING_RULES
@@ -115,20 +114,6 @@ _COMPUTING_RULES = frozenset(
 )
 
 
-def _has_decimals(dtype: DataType) -> bool:
-    match dtype:
-        case Scalar():
-            return False
-        case Struct(fields):
-            return any(_has_decimals(field.type) for field in fields)
-        case Array(element):
-            return _has_decimals(element)
-        case Map(key, value):
-            return _has_decimals(key) or _has_decimals(value)
-        case _:
-            return isinstance(dtype, Decimal)
-
-
 _WORD = re.compile(r"\w+")
 _EXPONENT = re.compile(r"[\d.][eE][-+]?\d")
 
@@ -141,6 +126,8 @@ _QUOTED = re.compile(
 
 def _quoted(query: Written, begins: str, inside: str) -> Iterator[Span]:
     """What stands in one of these quotes and has one of these in it."""
+    if not any(quote in query.text for quote in begins):
+        return
     for found in _QUOTED.finditer(query.text):
         if found[0][0] in begins and re.search(inside, found[0][1:-1]):
             start = query.start + found.start()

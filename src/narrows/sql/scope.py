@@ -61,7 +61,7 @@ class Relation:
             return self.columns[ordinal]
         field = self.schema.fields[ordinal]
         return Column(
-            id=ColumnId(self.id, ordinal),
+            id=self.ids[ordinal],
             name=field.name,
             qualifier=self.name,
             dtype=field.type,
@@ -69,28 +69,24 @@ class Relation:
         )
 
     def is_hidden(self, ordinal: int) -> bool:
-        return self.hidden > 0 and ordinal >= len(self.schema) - self.hidden
+        return self.hidden > 0 and ordinal >= len(self.schema.fields) - self.hidden
 
     @property
     def shown(self) -> Sequence[Column]:
         """The columns that `*` lists."""
         return self.columns[: len(self.schema) - self.hidden]
 
-    @property
+    @cached_property
     def ids(self) -> Sequence[ColumnId]:
+        """All columns by their places; made once, like `columns`."""
         return [ColumnId(self.id, ordinal) for ordinal in range(len(self.schema))]
 
     @cached_property
     def columns(self) -> Sequence[Column]:
         """All columns in order; made once, for there may be 15 000 of them."""
         return [
-            Column(
-                id=ColumnId(self.id, ordinal),
-                name=field.name,
-                qualifier=self.name,
-                dtype=field.type,
-            )
-            for ordinal, field in enumerate(self.schema)
+            Column(id=number, name=field.name, qualifier=self.name, dtype=field.type)
+            for number, field in zip(self.ids, self.schema, strict=True)
         ]
 
 
@@ -300,13 +296,12 @@ class Scope:
 
     def _find_column(self, name: Name, *, hidden: bool) -> Expr | None:
         merged = self.merged.get(name.text.casefold())
-        found = [
-            (relation, ordinal)
-            for relation in self.relations
-            for ordinal in relation.find(name.text)
-            if relation.is_hidden(ordinal) == hidden
-            and (merged is None or ColumnId(relation.id, ordinal) not in merged.columns)
-        ]
+        found: list[tuple[Relation, int]] = []
+        for relation in self.relations:
+            for ordinal in relation.find(name.text):
+                listed = merged is None or ColumnId(relation.id, ordinal) not in merged.columns
+                if listed and relation.is_hidden(ordinal) == hidden:
+                    found.append((relation, ordinal))
         if merged is not None and not found:
             return merged.value
         if not found:

@@ -7,7 +7,7 @@ calls are computed once.
 from __future__ import annotations
 
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Expr, walk_all
+from narrows.expressions.nodes import Call, Expr, calls_of_all
 from narrows.logical.builder.clauses import Clauses
 from narrows.logical.nodes import NamedExpr, Node, default_name, relation_of
 from narrows.logical.relational_nodes import Analytic
@@ -15,7 +15,7 @@ from narrows.sql.binder.context import Ids
 
 
 def plan_analytic(plan: Node, clauses: Clauses, ids: Ids) -> Node:
-    calls = dict.fromkeys(part for part in walk_all(clauses.after_grouping()) if is_analytic(part))
+    calls = dict.fromkeys(filter(is_analytic, calls_of_all(clauses.after_grouping())))
     named = [NamedExpr(default_name(call), call) for call in calls]
     if not named:
         return plan
@@ -24,9 +24,8 @@ def plan_analytic(plan: Node, clauses: Clauses, ids: Ids) -> Node:
         call: relation.column(ordinal, call.span) for ordinal, (_, call) in enumerate(named)
     }
     clauses.rewrite_after_grouping(computed.get)
-    found = tuple(call for call in calls if isinstance(call, Call))
-    return Analytic(child=plan, calls=found, relation=relation)
+    return Analytic(child=plan, calls=tuple(calls), relation=relation)
 
 
-def is_analytic(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.kind is Kind.ANALYTIC
+def is_analytic(call: Call) -> bool:
+    return call.function.kind is Kind.ANALYTIC

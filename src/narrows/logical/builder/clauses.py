@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from narrows.expressions.nodes import Call, Expr, SortKey, rewrite, walk_all
+from narrows.expressions.nodes import Call, Expr, SortKey, calls_of_all, rewrite
 from narrows.logical.builder.subqueries import WaitingSubqueries
 from narrows.logical.nodes import NamedExpr, as_call, is_aggregate
 from narrows.sql.scope import Relation
@@ -74,7 +74,7 @@ class Clauses:
         """Those that are evaluated on the rows of a group: its keys, and what aggregates fold."""
         if self.grouping is not None:
             yield from self.grouping.keys
-        yield from (part for part in walk_all(self.after_grouping()) if is_aggregate(part))
+        yield from filter(is_aggregate, calls_of_all(self.after_grouping()))
 
     def rewrite(self, change: Callable[[Expr], Expr | None]) -> None:
         """Replaces parts of every expression."""

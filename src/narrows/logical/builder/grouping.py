@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from narrows.errors import Code, NarrowsError, Problem, fail
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Column, Expr, columns_of, columns_of_all, walk_all
+from narrows.expressions.nodes import Call, Column, Expr, calls_of_all, columns_of, columns_of_all
 from narrows.expressions.text import expression_text
 from narrows.functions.canonical import canonical
 from narrows.logical.builder.clauses import Clauses, Grouping
@@ -20,6 +20,7 @@ from narrows.logical.nodes import (
     Node,
     Window,
     default_name,
+    is_aggregate,
     relation_of,
     window_kind,
 )
@@ -34,13 +35,7 @@ _NUMBER = Field("window_number", BIGINT)
 
 def plan_grouping(plan: Node, clauses: Clauses, ids: Ids) -> Node:
     grouping = clauses.grouping or Grouping()
-    aggregates = list(
-        dict.fromkeys(
-            part
-            for part in walk_all(clauses.after_grouping())
-            if isinstance(part, Call) and part.function.kind is Kind.AGGREGATE
-        )
-    )
+    aggregates = list(dict.fromkeys(filter(is_aggregate, calls_of_all(clauses.after_grouping()))))
     distinct: dict[Expr, Expr] = {}
     for key in grouping.keys:  # in the order in which they are named first: `grouping_id` shows it
         distinct.setdefault(canonical(key), key)
@@ -155,11 +150,11 @@ def _bound_column(expr: Expr, relation: Relation) -> Expr | None:
 
 
 def _refuse_bounds(clauses: Clauses) -> None:
-    for part in walk_all(clauses.after_grouping()):
-        if isinstance(part, Call) and part.function.kind is Kind.WINDOW_BOUND:
+    for call in calls_of_all(clauses.after_grouping()):
+        if call.function.kind is Kind.WINDOW_BOUND:
             raise fail(
                 Code.MISPLACED_FUNCTION,
-                f"`{part.function.name}()` needs a window in GROUP BY",
-                part.span,
+                f"`{call.function.name}()` needs a window in GROUP BY",
+                call.span,
                 "for example `GROUP BY tumblingwindow('ss', 10)`",
             )

@@ -21,11 +21,11 @@ from narrows.expressions.nodes import (
     Call,
     Expr,
     SortKey,
+    calls_of_all,
     columns_of,
     columns_of_all,
     rewrite,
     walk,
-    walk_all,
 )
 from narrows.logical.builder.aliases import aliases_in_where
 from narrows.logical.builder.analytic import is_analytic, plan_analytic
@@ -180,7 +180,7 @@ class SelectBuilder:
         """Beside a generator, OVER is about the groups that HAVING leaves, as in Spark, and not
         about what is made of them; of rows that are not grouped it is the other way round."""
         made = {each.relation.id for each in clauses.generated}
-        calls = [part for part in walk_all(clauses.after_grouping()) if is_analytic(part)]
+        calls = [*filter(is_analytic, calls_of_all(clauses.after_grouping()))]
         if not made or not calls:
             return plan
         before = [*calls, clauses.having] if clauses.having is not None else calls

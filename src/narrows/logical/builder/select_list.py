@@ -74,16 +74,17 @@ def _bind_item(node: exp.Expr, binder: Binder, selected: SelectList) -> None:
 
 
 def _add_item(node: exp.Expr, name: str, expr: Expr, binder: Binder, selected: SelectList) -> None:
-    if isinstance(node, exp.Alias):
+    renamed = isinstance(node, exp.Alias)
+    if renamed:
         selected.renamed.add(len(selected.items))
     selected.items.append(NamedExpr(name, expr))
-    if isinstance(node, exp.Alias) or _is_part(node, expr):
+    if renamed or _is_part(node, expr):
         binder.scope.add_alias(name, expr)  # `a AS x, x + 1`; `s.x, x + 1`
 
 
 def _is_part(node: exp.Expr, expr: Expr) -> bool:
     """Whether an item is a part of a column by name, and so has the part's."""
-    return isinstance(node, (exp.Column, exp.Dot)) and not isinstance(expr, Column)
+    return not isinstance(expr, Column) and isinstance(node, (exp.Column, exp.Dot))
 
 
 def _name_of_item(node: exp.Expr, expr: Expr) -> str:

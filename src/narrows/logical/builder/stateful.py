@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from narrows.errors import Code
 from narrows.expressions.function import Kind
-from narrows.expressions.nodes import Call, Column, Expr, rewrite, walk_all
+from narrows.expressions.nodes import Call, Column, Expr, calls_of_all, rewrite
 from narrows.functions import builtin_functions
 from narrows.functions.canonical import canonical
 from narrows.logical.builder.clauses import Clauses
@@ -62,7 +62,7 @@ def take_last_rows(clauses: Clauses) -> None:
     grouping = clauses.grouping
     if grouping is None or grouping.window is None:
         return
-    if not any(is_aggregate(part) for part in walk_all(clauses.after_grouping())):
+    if not any(map(is_aggregate, calls_of_all(clauses.after_grouping()))):
         return  # then the window emits its rows
     keys = {canonical(key) for key in (*grouping.keys, *grouping.window.partition_by)}
     last_row = builtin_functions().find("last_row")
@@ -79,7 +79,7 @@ def take_last_rows(clauses: Clauses) -> None:
 
 
 def stateful_calls(clauses: Clauses) -> dict[Expr, None]:
-    return dict.fromkeys(part for part in walk_all(clauses.expressions()) if _is_stateful(part))
+    return dict.fromkeys(filter(_is_stateful, calls_of_all(clauses.expressions())))
 
 
 def _is_stateful(expr: Expr) -> bool:

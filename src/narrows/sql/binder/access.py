@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 def bind_name(binder: Binder, node: exp.Column) -> Expr:
-    """`a`, `s.b.c`: names that nothing follows, most of a long select list."""
-    return _access(binder, node, [name_of(part) for part in node.parts], ())
+    """`a`: a name, and nothing before or behind it."""
+    return _access(binder, node, [name_of(node.this)], ())
 
 
 def bind_access(binder: Binder, node: exp.Expr) -> Expr:

@@ -124,11 +124,11 @@ class Binder:
         if node is None:  # sqlglot lets some operators go without an operand
             raise fail(Code.SYNTAX_ERROR, "an expression is missing")
         kind = type(node)
+        if type(node) is exp.Column and len(node.args) == 1 and type(node.this) is exp.Identifier:
+            return bind_name(self, node)  # most of a long select list: there is nothing else to it
         unread = forms.unread_arguments(node)
         if unread:
             raise refused(f"{kind.__name__.upper()} with {', '.join(unread).upper()}", node)
-        if type(node) is exp.Column and type(node.this) is exp.Identifier:
-            return bind_name(self, node)
         if kind in forms.BINARY_OPERATORS:
             return binary(self, node, forms.BINARY_OPERATORS[kind])
         if kind in forms.CONNECTORS:

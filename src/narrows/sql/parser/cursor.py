@@ -19,23 +19,27 @@ class Cursor:
     def __init__(self, tokens: Sequence[Token], source: str, place: int = 0) -> None:
         self._tokens = tokens
         self._source = source
+        self._go_to(place)
+
+    def _go_to(self, place: int) -> None:
         self._place = place
+        self._token = self._tokens[place] if place < len(self._tokens) else None
 
     @property
     def at_end(self) -> bool:
-        return self._place >= len(self._tokens)
+        return self._token is None
 
     @property
     def text(self) -> str:
         """The present token as written; empty at the end."""
-        return "" if self.at_end else self._tokens[self._place].text
+        return "" if self._token is None else self._token.text
 
     @property
     def span(self) -> Span:
-        if self.at_end:
+        token = self._token
+        if token is None:
             end = self._tokens[-1].end + 1 if self._tokens else len(self._source)
             return Span(end, end + 1)
-        token = self._tokens[self._place]
         return Span(token.start, token.end + 1)
 
     @property
@@ -44,12 +48,12 @@ class Cursor:
         return "the end of the statement" if self.at_end else f"`{self.text}`"
 
     def advance(self) -> None:
-        self._place += 1
+        self._go_to(self._place + 1)
 
     def take_rest(self) -> list[Token]:
         """All tokens that have not been read."""
         rest = list(self._tokens[self._place :])
-        self._place = len(self._tokens)
+        self._go_to(len(self._tokens))
         return rest
 
     def at_word(self, *words: str) -> bool:
@@ -57,7 +61,8 @@ class Cursor:
         return self._kind not in _QUOTED and self.text.upper() in words
 
     def take(self, symbol_or_word: str) -> bool:
-        if self.at_end or self._kind in _QUOTED or self.text.upper() != symbol_or_word:
+        token = self._token
+        if token is None or token.text.upper() != symbol_or_word or token.token_type in _QUOTED:
             return False
         self.advance()
         return True
@@ -67,7 +72,7 @@ class Cursor:
         start = self._place
         if all(self.take(word) for word in words.split()):
             return True
-        self._place = start
+        self._go_to(start)
         return False
 
     def expect(self, symbol_or_word: str) -> None:
@@ -128,7 +133,7 @@ class Cursor:
 
     @property
     def _kind(self) -> TokenType | None:
-        return None if self.at_end else self._tokens[self._place].token_type
+        return None if self._token is None else self._token.token_type
 
     @property
     def _is_quoted(self) -> bool:

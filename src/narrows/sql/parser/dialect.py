@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, TokenError
@@ -28,6 +28,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.functions import builtin_functions
 from narrows.sql.parser.expression import NarrowsParser
+from narrows.sql.parser.words import WordTokenizer
 
 MAX_NESTING = 200
 """How deep brackets may nest. Deeper ones are no query, and would exhaust the parser's stack."""
@@ -38,6 +39,11 @@ class NarrowsDialect(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
+
+        def _init_core(self) -> WordTokenizer:
+            core = super()._init_core()
+            core.__class__ = WordTokenizer  # sqlglot has no other place to say which one it makes
+            return cast("WordTokenizer", core)
 
     Parser = NarrowsParser
 

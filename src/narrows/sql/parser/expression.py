@@ -109,10 +109,15 @@ class NarrowsParser(PipeParser, NearestParser, ConstantParser):
 
     def _parse_expression(self) -> exp.Expr | None:
         """A name and a comma need no ladder: there are select lists of thousands of them."""
-        if self._next.token_type is TokenType.COMMA:
-            column: exp.Expr | None = self._parse_column_parts_fast()
-            if column is not None:
-                return column
+        token = self._curr
+        if (
+            token.token_type is TokenType.VAR
+            and self._next.token_type is TokenType.COMMA
+            and not token.comments
+        ):
+            self._advance()
+            name = exp.Identifier(this=token.text, quoted=False)
+            return exp.Column(this=name.update_positions(token))
         parsed: exp.Expr | None = super()._parse_expression()
         return parsed
 

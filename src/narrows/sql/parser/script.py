@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from narrows.errors import Code, NarrowsError, Span, fail
 from narrows.sql.parser.dialect import tokenize
 from narrows.sql.parser.query import read_query
+from narrows.sql.parser.recursion import deep_recursion
 from narrows.sql.parser.statement import KINDS, StatementParser
 from narrows.sql.parser.statements import Query, Statement
 
@@ -21,8 +22,8 @@ from narrows.sql.parser.statements import Query, Statement
 def parse(text: str, filename: str | None = None) -> list[Statement]:
     """All statements of a text. An empty text has none."""
     try:
-        tokens = tokenize(text)
-        return [StatementParser(part, text).statement() for part in _split(tokens)]
+        with deep_recursion():
+            return [StatementParser(part, text).statement() for part in _split(tokenize(text))]
     except NarrowsError as error:
         raise error.located(text, filename) from None
 
