@@ -86,9 +86,30 @@ def aggregations(draw: st.DrawFn, types: Sequence[DataType]) -> PartialAggregati
             if types[place] in (SMALLINT, FLOAT) and draw(st.booleans()):
                 value, dtype = CastValue(ColumnValue(place), DOUBLE), DOUBLE
         folds.append(Fold(kind, value, dtype, test))
+    for place in draw(st.lists(places, max_size=2)):
+        folds += draw(_chosen(types, ColumnValue(place), types[place], len(folds)))
     assume(keys or folds)
     names = tuple(f"z{place}" for place in range(len(keys) + len(folds)))
     return PartialAggregation(tuple(keys), tuple(folds), names)
+
+
+@st.composite
+def _chosen(
+    draw: st.DrawFn, types: Sequence[DataType], value: Value, dtype: DataType, place: int
+) -> list[Fold]:
+    """A value of one of the rows, and what it goes by, which is to stand at this place."""
+    other = draw(st.integers(0, len(types) - 1))
+    test = IsNull(ColumnValue(other)) if draw(st.booleans()) else None
+    kind = draw(st.sampled_from([*_EXTREMES, *_BY_PLACE]))
+    if kind in _EXTREMES:
+        by = Fold(_EXTREMES[kind], ColumnValue(other), types[other], None)
+        return [by, Fold(kind, value, dtype, None, (place,))]
+    count = Fold(FoldKind.COUNT, None, BIGINT, test)
+    return [count, Fold(kind, value, dtype, test, () if test is None else (place,))]
+
+
+_EXTREMES = {FoldKind.MAX_BY: FoldKind.MAX, FoldKind.MIN_BY: FoldKind.MIN}
+_BY_PLACE = (FoldKind.FIRST, FoldKind.LAST, FoldKind.FIRST_VALID, FoldKind.LAST_VALID)
 
 
 @st.composite
@@ -136,7 +157,12 @@ def _alone(what: PartialAggregation, batches: Sequence[pa.RecordBatch]) -> list[
     for batch in batches:
         for row in _rows(batch):
             keys = [_value(value, row) for value, _ in what.keys]
-            made.append([*keys, *(_fold(fold, row) for fold in what.folds)])
+            folds: list[Any] = []
+            for fold in what.folds:
+                beside = [folds[place] for place in fold.beside]
+                nothing = fold.kind in _EXTREMES and beside[0] is None
+                folds.append(None if nothing else _fold(fold, row))
+            made.append([*keys, *folds])
     return made
 
 
@@ -164,19 +190,35 @@ def _merged(what: PartialAggregation, rows: Sequence[Sequence[Any]]) -> dict[str
     for row in rows:
         groups[repr([_plain(key) for key in row[:width]])].append(row[width:])
     return {
-        key: [_merge(fold, [row[place] for row in group]) for place, fold in enumerate(what.folds)]
+        key: [_merge(fold, place, group) for place, fold in enumerate(what.folds)]
         for key, group in groups.items()
     }
 
 
-def _merge(fold: Fold, values: Sequence[Any]) -> str:
-    there = [value for value in values if value is not None]
+def _merge(fold: Fold, place: int, rows: Sequence[Sequence[Any]]) -> str:
+    there = [row[place] for row in rows if row[place] is not None]
+    if fold.kind in _EXTREMES:
+        there = [row[place] for row in _beside_extreme(fold, rows)[-1:]]
+    elif fold.kind in (FoldKind.FIRST, FoldKind.LAST):
+        there = [row[place] for row in rows if all(row[count] > 0 for count in fold.beside)]
+    if fold.kind in (*_EXTREMES, *_BY_PLACE):
+        first = fold.kind in (FoldKind.FIRST, FoldKind.FIRST_VALID)
+        return repr(there[0 if first else -1]) if there else "None"
     if not there:
         return "NULL"
     if fold.kind in (FoldKind.COUNT, FoldKind.SUM):
         return repr(_plain(sum(there)))
     choose = min if fold.kind is FoldKind.MIN else max
     return repr(_plain(choose(there, key=_ordered)))
+
+
+def _beside_extreme(fold: Fold, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+    """The rows that have the largest, or the smallest."""
+    (by,) = fold.beside
+    found = [row for row in rows if row[by] is not None]
+    choose = max if fold.kind is FoldKind.MAX_BY else min
+    extreme = choose((_ordered(row[by]) for row in found), default=None)
+    return [row for row in found if _ordered(row[by]) == extreme]
 
 
 def _ordered(value: Any) -> Any:
@@ -203,6 +245,7 @@ CALLS = (
     *("count(*)", "count(k)", "count(1)", "sum(n)", "sum(s.m)", "sum(x)", "avg(s.m)", "avg(x)"),
     *("min(k)", "max(k)", "min(x)", "max(s.m)", "count(DISTINCT n)", "count(DISTINCT k, n)"),
     *("count(*) FILTER (WHERE n > 1)", "sum(x) FILTER (WHERE k = 'a')", "max(n > 1)"),
+    *("max_by(n, n)", "min_by(x, x) FILTER (WHERE k = 'a')", "max(n)"),
 )
 
 documents = st.lists(

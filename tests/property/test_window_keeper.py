@@ -23,8 +23,8 @@ from narrows.connectors.target import WriteSpec
 from narrows.demand import ALL
 from narrows.projection.columns import DecodeProjection
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
-from narrows.projection.values import ColumnValue
-from narrows.schema import BIGINT, STRING, Field, Struct
+from narrows.projection.values import CastValue, ColumnValue
+from narrows.schema import BIGINT, DOUBLE, STRING, Field, Struct
 from narrows.stateful.windows.hopping import HoppingWindow
 from narrows.stateful.windows.session import SessionWindow
 from narrows.stateful.windows.window import SparkWindow
@@ -41,7 +41,8 @@ from narrows.worker.write import Receipts
 Row = tuple[str | None, int | None, int]
 """A key, a value, and a time in milliseconds."""
 Made = tuple[Any, ...]
-"""A key, a start, an end; how many rows, the sum and the most of their values."""
+"""A key, a start, an end; how many rows, the sum, the most, and the mean of their values, and how
+far these are from it."""
 
 _SCHEMA = Struct((Field("k", STRING), Field("v", BIGINT), Field("ts", BIGINT)))
 _WHAT = PartialAggregation(
@@ -50,8 +51,12 @@ _WHAT = PartialAggregation(
         Fold(FoldKind.COUNT, None, BIGINT),
         Fold(FoldKind.SUM, ColumnValue(1), BIGINT),
         Fold(FoldKind.MAX, ColumnValue(1), BIGINT),
+        Fold(FoldKind.MAX_BY, ColumnValue(1), BIGINT, None, (2,)),
+        Fold(FoldKind.COUNT, ColumnValue(1), BIGINT),
+        Fold(FoldKind.MEAN, CastValue(ColumnValue(1), DOUBLE), DOUBLE, None, (4,)),
+        Fold(FoldKind.SQUARES, CastValue(ColumnValue(1), DOUBLE), DOUBLE, None, (4, 5)),
     ),
-    names=("k", "n", "s", "m"),
+    names=("k", "n", "s", "m", "b", "c", "a", "q"),
 )
 _TASKS = 3
 
@@ -156,7 +161,7 @@ class Jobs:
                 columns = [column.to_pylist() for column in batch.columns]
                 for key, start, end, *folds in zip(*columns, strict=True):
                     times = [round(t.timestamp() * 1_000) for t in (start, end)]
-                    self.staged.append((key, *times, *folds))
+                    self.staged.append((key, *times, *map(_rounded, folds)))
             rest += [] if task.rest is None else [task.rest]
         return rest
 
@@ -222,7 +227,17 @@ class Counting:
 
 def _made(key: str | None, start: int, end: int, values: Sequence[int | None]) -> Made:
     known = [value for value in values if value is not None]
-    return key, start, end, len(values), sum(known) if known else None, max(known, default=None)
+    most = max(known, default=None)
+    if not known:
+        return key, start, end, len(values), None, None, None, 0, None, None
+    mean = sum(known) / len(known)
+    moments = (len(known), _rounded(mean), _rounded(sum((v - mean) ** 2 for v in known)))
+    return key, start, end, len(values), sum(known), most, most, *moments
+
+
+def _rounded(value: float | None) -> float | None:
+    """Without the last digits, which depend on the order of additions."""
+    return round(value, 6) + 0.0 if isinstance(value, float) else value
 
 
 # --- both -----------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
+from statistics import pvariance
 from typing import Any
 
 import pyarrow as pa
@@ -44,13 +46,15 @@ COLUMNS: dict[str, tuple[pa.DataType, Sequence[Any]]] = {
     ),
 }
 ROWS = 300
+TABLES = ("rows", "none", "one")
 
 
 def _name(dtype: str) -> str:
     return "c_" + "".join(letter if letter.isalnum() else "_" for letter in dtype)
 
 
-SCHEMA = ", ".join(f"{_name(dtype)} {dtype}" for dtype in COLUMNS)
+SCHEMA = ", ".join(["n BIGINT", *(f"{_name(dtype)} {dtype}" for dtype in COLUMNS)])
+NAMES = [_name(dtype) for dtype in COLUMNS]
 NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 
 
@@ -66,6 +70,7 @@ def _calls() -> list[str]:
 
 
 CALLS = ", ".join(_calls())
+SPREADS = ("std", "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop")
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +83,18 @@ def session(
         pa.array([random.choice([None, *values]) for _ in range(ROWS)], kind)
         for kind, values in COLUMNS.values()
     ]
-    table = pa.table(arrays, names=[_name(dtype) for dtype in COLUMNS])
-    (folder / "rows").mkdir()
-    (folder / "none").mkdir()
+    numbers = random.sample(range(ROWS), ROWS)
+    table = pa.table([numbers, *arrays], names=["n", *map(_name, COLUMNS)])
+    for name in TABLES:
+        (folder / name).mkdir()
     for part in range(3):
         rows = table.slice(part * ROWS // 3, ROWS // 3)
         pq.write_table(rows, folder / "rows" / f"{part}.parquet")
     pq.write_table(table.slice(0, 0), folder / "none" / "0.parquet")
+    pq.write_table(table, folder / "one" / "0.parquet")
     session = narrows.connect(small_data, state=folder / "state")
     session.catalog.measured = NOTHING_MEASURED  # files as small as these are left to Spark
-    for name in ("rows", "none"):
+    for name in TABLES:
         session.execute(
             f"CREATE TABLE t_{name} ({SCHEMA})"
             f" WITH (connector = 'file', format = 'parquet', path = '{folder / name}')"
@@ -139,6 +146,8 @@ def test_every_type_as_key(session: narrows.Session, dtype: str) -> None:
         " FROM t_rows GROUP BY CUBE (c_STRING, c_BOOLEAN)",
         "SELECT c_STRING FROM t_rows GROUP BY c_STRING HAVING count(*) > 40 AND sum(c_INT) > 0",
         "SELECT c_INT FROM t_rows WHERE c_INT = (SELECT max(c_INT) FROM t_rows)",
+        "SELECT c_STRING, max_by(c_INT, n), stddev(n), approx_count_distinct(c_INT) FROM t_rows"
+        " WHERE n < 3 GROUP BY c_STRING",
     ],
 )
 def test_in_both_modes(session: narrows.Session, sql: str, ansi: str) -> None:
@@ -181,3 +190,107 @@ def test_a_sum_that_does_not_fit(session: narrows.Session, tmp_path: Path) -> No
                 frame.collect()
     finally:
         session.spark.conf.set("spark.sql.ansi.enabled", str(before))
+
+
+@pytest.mark.parametrize("where", ["t_rows GROUP BY c_STRING", "t_none"])
+def test_the_value_beside_the_largest(session: narrows.Session, where: str) -> None:
+    # Where several are the largest it is open whose value is taken; `n` is another in each row.
+    calls = [f"max_by({n}, n), min_by({n}, n) FILTER (WHERE c_INT > 0)" for n in NAMES]
+    calls += [f"max_by({name}, {name}), min_by({name}, {name})" for name in NAMES]
+    _compare(session, f"SELECT {', '.join(calls)} FROM {where}")
+
+
+@pytest.mark.parametrize("where", ["t_rows", "t_rows GROUP BY c_STRING", "t_none"])
+def test_how_many_there_are_about(session: narrows.Session, where: str) -> None:
+    # Closer ones are a long program to Spark.
+    calls = [f"approx_count_distinct({name}, 0.3)" for name in NAMES]
+    calls += ["approx_count_distinct(n)", "approx_count_distinct(n, 0.3) FILTER (WHERE c_INT > 0)"]
+    _compare(session, f"SELECT {', '.join(calls)} FROM {where}")
+
+
+def _numbers(frame: DataFrame) -> list[list[float]]:
+    """Rows in order; what is NULL is a number that nothing else comes to."""
+    rows = ([-1.0 if v is None else float(v) for v in row] for row in frame.collect())
+    return sorted(rows, key=lambda row: row[0])
+
+
+@pytest.mark.parametrize(
+    "where", ["t_rows", "t_rows GROUP BY c_TINYINT", "t_rows GROUP BY n", "t_none"]
+)
+def test_deviations(session: narrows.Session, where: str) -> None:
+    """Of many values, of one, of none, and of what is no number."""
+    calls = [f"{call}(c_INT) FILTER (WHERE c_BIGINT > 1)" for call in SPREADS]
+    calls += [f"{c}({_name(dtype)})" for dtype in NUMERIC for c in ("stddev", "var_pop")]
+    sql = f"SELECT max(n), {', '.join(calls)}, count(*) FROM {where}"
+    (plan,) = session.execute(f"EXPLAIN PHYSICAL {sql}")
+    assert "regr_sxx" in str(plan)
+    ours, theirs = session.query(sql), session.spark.sql(sql)
+    assert _types(ours) == _types(theirs)
+    for mine, other in zip(_numbers(ours), _numbers(theirs), strict=True):
+        assert mine == pytest.approx(other, rel=1e-12, abs=0, nan_ok=True)
+
+
+def test_values_far_from_zero_and_close_to_each_other(
+    session: narrows.Session, tmp_path: Path
+) -> None:
+    """Squares of such have no digits left for what they differ by."""
+    random = Random(4)
+    far = [1e9 + random.random() for _ in range(3_000)]
+    for part in range(3):
+        rows = {"x": far[part::3], "same": [0.1] * 1_000}
+        pq.write_table(pa.table(rows), tmp_path / f"{part}.parquet")
+    session.execute(
+        "CREATE OR REPLACE TABLE far (x DOUBLE, same DOUBLE)"
+        f" WITH (connector = 'file', format = 'parquet', path = '{tmp_path}')"
+    )
+    sql = "SELECT var_pop(x), stddev(same) FROM far"
+    ((variance, none),) = session.query(sql).collect()
+    assert variance == pytest.approx(float(pvariance(map(Fraction, far))), rel=1e-6)
+    assert none == 0.0
+
+
+@pytest.mark.parametrize("group", ["", " GROUP BY c_INT, c_BOOLEAN"])
+def test_rows_of_a_task_keep_their_order(session: narrows.Session, group: str) -> None:
+    """Of one file, which one task reads, Spark says who is first; and of equal ones the last is the
+    largest, and the smallest."""
+    calls = [f"max_by(n, {name}), min_by(n, {name}), first({name})" for name in NAMES]
+    for name in NAMES[::3]:
+        calls += [f"last_value({name}) IGNORE NULLS", f"any_value({name})"]
+        calls += [f"last({name}) FILTER (WHERE c_INT > 1)"]
+        calls += [f"first({name}) FILTER (WHERE c_INT > 1) IGNORE NULLS"]
+    _compare(session, f"SELECT {', '.join(calls)} FROM t_one{group}")
+
+
+def test_a_value_of_a_group_is_one_that_it_has(session: narrows.Session) -> None:
+    """Whichever task comes first: what a FILTER drops is no NULL."""
+    calls = "any_value(c_INT) FILTER (WHERE c_INT = 5), first(c_STRING) FILTER (WHERE n = 7)"
+    _compare(session, f"SELECT c_BOOLEAN, {calls} FROM t_rows GROUP BY c_BOOLEAN")
+
+
+@pytest.mark.parametrize("group", ["", " GROUP BY c_STRING"])
+def test_constants(session: narrows.Session, group: str) -> None:
+    calls = ["min(NULL)", "max_by(NULL, n)", "max_by(n, NULL)", "max_by(n, 1)", "max_by('x', n)"]
+    calls += ["first(NULL)", "any_value(1.5)", "stddev(2)", "approx_count_distinct('x')"]
+    calls += ["approx_count_distinct(NULL)", "count(DISTINCT NULL)"]
+    for call in calls:
+        sql = f"SELECT {call} FROM t_one{group}"
+        ours, theirs = session.query(sql), session.spark.sql(sql)
+        assert _types(ours) == _types(theirs), sql
+        assert _rows(ours) == _rows(theirs), sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT first(c_INT), count(DISTINCT c_DATE) FROM t_one",
+        "SELECT last(c_INT), approx_count_distinct(c_DATE) FROM t_one",
+        "SELECT c_DATE, c_STRING, last(c_INT) FROM t_one GROUP BY CUBE (c_DATE, c_STRING)",
+        "SELECT max_by(c_INT, n, 3) FROM t_one",
+        "SELECT first(c_INT, true) FROM t_one",
+        "SELECT stddev(c_DECIMAL_6_2_) FROM t_one",
+    ],
+)
+def test_what_is_left_to_spark(session: narrows.Session, sql: str) -> None:
+    (plan,) = session.execute(f"EXPLAIN PHYSICAL {sql}")
+    assert "PhysicalPartialAggregation" not in str(plan), plan
+    assert _rows(session.query(sql)) == _rows(session.spark.sql(sql))

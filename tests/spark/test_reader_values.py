@@ -51,7 +51,13 @@ SHAPES = (
     *("nullif({c}, {k})", "{k} / nullif({c}, 0)", "1 / nullif({c}, {k})"),
     *("{c} / {k}", "coalesce({c}, {k})", "nvl({c}, {k})", "if({c} = {k}, {c}, {k})"),
     *("CASE WHEN {c} > {k} THEN {c} END", "CASE {c} WHEN {k} THEN 1 ELSE 2S END"),
-    *("length({c})", "{c} + {k} > {c}", "CAST({c} AS BIGINT) + {k}", "CAST({c} AS DOUBLE) * {k}"),
+    *(
+        "sqrt({c})",
+        "length({c})",
+        "{c} + {k} > {c}",
+        "CAST({c} AS BIGINT) + {k}",
+        "CAST({c} AS DOUBLE) * {k}",
+    ),
 )
 PAIRS = (
     *("{c} + {d}", "{c} - {d}", "{c} * {d}", "coalesce({c}, {d})", "if(b, {c}, {d})"),

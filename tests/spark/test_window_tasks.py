@@ -47,6 +47,21 @@ def _calls() -> str:
     return ", ".join(f"{call} AS v{place}" for place, call in enumerate(calls))
 
 
+def _chosen() -> str:
+    """Values of one of the rows, where it is not open of which."""
+    calls = [f"max_by({name}, ts)" for name in COLUMNS]
+    calls += ["min_by(s, ts) FILTER (WHERE i > 0)", "max_by(f, f)", "min_by(s, s)"]
+    calls += ["any_value(k)", "any_value(s) FILTER (WHERE s = 'a') IGNORE NULLS"]
+    return ", ".join(f"{call} AS v{place}" for place, call in enumerate(calls))
+
+
+def _spreads() -> str:
+    """Rounded, for additions come in any order."""
+    calls = [f"{call}({name})" for name in ("t", "f", "d") for call in ("stddev", "var_pop")]
+    calls += ["variance(d) FILTER (WHERE i > 0)", "stddev_pop(t) FILTER (WHERE s = 'a')"]
+    return ", ".join(f"round({call}, 7) AS v{place}" for place, call in enumerate(calls))
+
+
 BOUNDS = "window_start() AS since, window_end() AS until"
 QUERIES = {
     "tumbling": f"SELECT k, {BOUNDS}, {_calls()} FROM ev GROUP BY k, tumblingwindow('ss', 20)",
@@ -54,6 +69,8 @@ QUERIES = {
     " GROUP BY m, o, t, hoppingwindow('ss', 30, 20) HAVING count(*) > 1",
     "whole": f"SELECT {BOUNDS}, sum(l) AS x, max(d) AS y FROM ev"
     " GROUP BY hoppingwindow('ss', 7, 2)",
+    "chosen": f"SELECT k, {BOUNDS}, {_chosen()} FROM ev GROUP BY k, hoppingwindow('ss', 30, 20)",
+    "spread": f"SELECT k, {BOUNDS}, {_spreads()} FROM ev GROUP BY k, sessionwindow('ss', 4)",
     "sessions": f"SELECT p, y, s, b, upper(s) AS u, {BOUNDS}, count(*) AS n, max(w) AS x FROM ev"
     " GROUP BY p, y, s, b, sessionwindow('ss', 25)",
 }
@@ -66,6 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     random = Random(19)
     # Rows come late, but in time: up to five seconds.
     times = [1_000_000 + 1_000 * place - random.randrange(5_000) for place in range(ROWS)]
+    assert len(set(times)) == ROWS, "one of them is the latest"
     table = pa.table(
         [
             pa.array(times, pa.int64()),
@@ -135,8 +153,8 @@ def test_a_pipeline_goes_on_with_what_spark_has_kept(
 ) -> None:
     session.execute("CREATE SINK out WITH (connector = 'memory')")
     session.execute(
-        "CREATE PIPELINE p INTO out AS SELECT count(*) AS n FROM ev"
-        " GROUP BY tumblingwindow('mi', 3)"
+        "CREATE PIPELINE p INTO out AS SELECT count(*) AS n, max_by(k, ts) AS k, stddev(t) AS x"
+        " FROM ev GROUP BY tumblingwindow('mi', 3)"
     )
     shutil.copy(folder / "all" / "0.parquet", tmp_path / "in")
     session.execute(OFF)  # as a Narrows did that knew no better

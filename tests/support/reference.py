@@ -434,12 +434,13 @@ def _rows_of(node: Node, below: list[list[Row]]) -> list[Row]:
         case Join():
             return _joined(node, *below)
         case PhysicalPartialAggregation():
-            # Two tasks, and so groups need not be whole; they come in the order of their rows.
+            # Two tasks, and so groups need not be whole; they come in the order of their rows. One
+            # that has no rows ships nothing, not even where there are no keys.
             half = len(below[0]) // 2
             return [
                 row
                 for part in (below[0][:half], below[0][half:])
-                for row in _aggregated(node, part)
+                for row in (_aggregated(node, part) if part else ())
             ]
         case Aggregation():
             return _aggregated(node, below[0])

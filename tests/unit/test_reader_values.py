@@ -31,6 +31,7 @@ def catalog() -> narrows.Catalog:
         *("i % 10", "mod(n, -3)", "i DIV 3", "i / 2", "x / 2.5", "CAST(i AS BIGINT)"),
         *("p.q % 2", "items[0] % 2", "s LIKE 'a%' OR i > 1", "CAST(n AS DOUBLE)"),
         *("x * 2 + i", "x - f", "x * 1.5", "d * (1 - d) * (1 + d)", "d + 0.005", "2 * d", "-x"),
+        *("sqrt(x)", "sqrt(i)"),
         *DIGITS,
         *("CASE WHEN i > 1 THEN n ELSE 0 END", "CASE s WHEN 'a' THEN 1 END", "if(i > 1, s, NULL)"),
         *("coalesce(i, n, 7)", "coalesce(s, 'none')", "length(s)", "concat(s, '-', s)", "s || 'x'"),

@@ -141,6 +141,8 @@ class Function:
     """False for a user's function, of which nothing is known: its use costs pruning."""
     body: Body | None = field(default=None, repr=False, compare=False)
     """What it is short for, where it is no function of Spark's."""
+    in_spark: Callable[[Sequence[str]], str] | None = field(default=None, repr=False, compare=False)
+    """How Spark is told, where it has no such function and a plan needs it all the same."""
     with_names: str | None = field(default=None, repr=False, compare=False)
     """The function that `f(x AS name)` means, called as `g('name', x)`; None: no names allowed."""
 

@@ -6,9 +6,9 @@
     avg(x)        sum of DOUBLEs, count    sum(..) / sum(..)
     avg(x)        sum of DECIMALs, count   the same, rounded once (`_quotient`)
 
-What is merged is what Spark itself keeps for an aggregate while it runs, so the order of additions
-is all that may differ, which it does in Spark from run to run, too. That is why deviations are not
-here: Spark merges them as SQL cannot say.
+and so on: `partial_chosen.py` has those that take the value of a row, `partial_moments.py`
+variances and deviations. What is merged is what Spark itself keeps for an aggregate while it runs,
+so the order of additions is all that may differ, which it does in Spark from run to run, too.
 """
 
 from __future__ import annotations
@@ -17,10 +17,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from narrows.errors import InternalError
-from narrows.expressions.function import Function
-from narrows.expressions.nodes import Call, Cast, Column, Expr, Literal, rewrite
-from narrows.functions import builtin_functions, operator
+from narrows.expressions.nodes import Call, Column, Expr, Literal, rewrite
+from narrows.physical.partial_chosen import by_place, extreme, extreme_by
+from narrows.physical.partial_moments import MERGE_SQUARES, spread
+from narrows.physical.partial_steps import (
+    NONE,
+    Steps,
+    TypeOf,
+    called,
+    cast,
+    merged,
+    number,
+    operation,
+    part_of,
+)
 from narrows.schema import (
     BIGINT,
     BOOLEAN,
@@ -30,7 +40,6 @@ from narrows.schema import (
     UNKNOWN,
     DataType,
     Decimal,
-    is_scalar,
 )
 
 
@@ -43,10 +52,8 @@ class Taken(NamedTuple):
     """What each task computes."""
     merge: Callable[[Mapping[Expr, Column]], Expr]
     """The aggregate, of columns that hold keys and parts."""
-
-
-TypeOf = Callable[[Expr], DataType]
-"""The type of an argument; who computes it knows that better than who has bound it."""
+    by_order: bool = False
+    """Does it go by the order of rows? Groups keep that, but not parts of several groups."""
 
 
 def take_apart(expr: Expr, type_of: TypeOf) -> Taken | None:
@@ -55,23 +62,58 @@ def take_apart(expr: Expr, type_of: TypeOf) -> Taken | None:
         return None
     if expr.function.names_keys:
         return Taken((), (), lambda made: rewrite(expr, made.get))
-    if expr.order_by or expr.ignore_nulls:
+    if expr.order_by:
         return None
     if expr.distinct:
         # Of the same set of values Spark makes the same, however often each of them is there.
-        whole = expr.filter is None
+        whole = expr.filter is None and not expr.ignore_nulls
         return Taken(expr.args, (), lambda made: rewrite(expr, made.get)) if whole else None
-    taker = _TAKERS.get(expr.function.name)
-    if taker is None or len(expr.args) > 1:
+    if expr.function.name in _OF_A_SET:
+        return _of_a_set(expr)
+    return _in_steps(expr, type_of)
+
+
+def _in_steps(call: Call, type_of: TypeOf) -> Taken | None:
+    name = call.function.name
+    taker = _TAKERS.get(name)
+    if taker is None or len(call.args) > (2 if name in _OF_TWO else 1):
         return None
-    parts, merge = taker(expr, type_of) or ((), None)
+    if call.ignore_nulls and name not in _BY_PLACE:
+        return None
+    parts, merge = taker(call, type_of) or ((), None)
     if merge is None:
         return None
-    return Taken((), parts, lambda made: merge([made[part] for part in parts]))
+    by_order = name in _BY_PLACE and name != "any_value"
+    return Taken((), parts, lambda made: merge([made[part] for part in parts]), by_order)
 
 
-Merge = Callable[[Sequence[Column]], Expr]
-Steps = tuple[tuple[Call, ...], Merge]
+def _of_a_set(call: Call) -> Taken | None:
+    """What is made of a set of values needs each of them once: it becomes a key, NULL in rows that
+    do not count, as it would be there."""
+    value, *settings = call.args
+    if call.ignore_nulls:
+        return None
+    if call.filter is not None:
+        value = operation("case", call.filter, value, dtype=value.dtype)
+
+    def merge(made: Mapping[Expr, Column]) -> Expr:
+        return replace(call, args=(made[value], *settings), filter=None)
+
+    return Taken((value,), (), merge)
+
+
+_MERGING = frozenset({"sum", "min", "max", "max_by", "min_by", "any_value"})
+
+
+def merged_part(call: Call) -> Column | None:
+    """The part that a call merges, which is what it comes to where there is one of each. It is not
+    said of `first` and `last`: whose parts come when, only Spark's rows tell."""
+    columns = [arg for arg in call.args if isinstance(arg, Column)]
+    if not columns or len(columns) < len(call.args):
+        return None
+    if call.function == MERGE_SQUARES:
+        return columns[-1]
+    return columns[0] if call.function.name in _MERGING else None
 
 
 def _count(call: Call, type_of: TypeOf) -> Steps | None:
@@ -80,22 +122,20 @@ def _count(call: Call, type_of: TypeOf) -> Steps | None:
         if call.args[0].value is None:
             return None
         counted = replace(call, args=())
-    return (_part("count", counted, BIGINT),), lambda made: _total(call, made[0])
+    return (part_of("count", counted, counted.args, BIGINT),), lambda made: _total(call, made[0])
 
 
 def _count_if(call: Call, type_of: TypeOf) -> Steps | None:
     (test,) = call.args
     if call.filter is not None:
-        test = Call(function=operator("and"), args=(test, call.filter), dtype=BOOLEAN)
+        test = operation("and", test, call.filter, dtype=BOOLEAN)
     counted = replace(call, args=(), filter=test)
-    return (_part("count", counted, BIGINT),), lambda made: _total(call, made[0])
+    return (part_of("count", counted, counted.args, BIGINT),), lambda made: _total(call, made[0])
 
 
 def _total(call: Call, counts: Column) -> Expr:
     """Of no rows at all there is a count, too."""
-    none = Literal(text="0L", value=0, dtype=BIGINT)
-    summed = _merged("sum", counts, BIGINT)
-    return Call(function=_function("coalesce"), args=(summed, none), dtype=call.dtype)
+    return called("coalesce", merged("sum", counts, BIGINT), NONE, dtype=call.dtype)
 
 
 def _sum(call: Call, type_of: TypeOf) -> Steps | None:
@@ -105,10 +145,10 @@ def _sum(call: Call, type_of: TypeOf) -> Steps | None:
 
     def merge(made: Sequence[Column]) -> Expr:
         if isinstance(dtype, Decimal):  # of a sum's type Spark makes a wider one
-            return Cast(operand=_merged("sum", made[0], UNKNOWN), to=dtype.sql(), dtype=call.dtype)
-        return _merged("sum", made[0], call.dtype)
+            return replace(cast(merged("sum", made[0], UNKNOWN), dtype), dtype=call.dtype)
+        return merged("sum", made[0], call.dtype)
 
-    return (_part("sum", call, dtype),), merge
+    return (part_of("sum", call, call.args, dtype),), merge
 
 
 _MOST_DIGITS = 38
@@ -131,19 +171,17 @@ def _avg(call: Call, type_of: TypeOf) -> Steps | None:
         return _decimal_avg(call, dtype)
     if dtype not in (*INTEGRAL, FLOAT, DOUBLE):
         return None
-    number = arg if dtype == DOUBLE else Cast(operand=arg, to="DOUBLE", dtype=DOUBLE)
     parts = (
-        _part("sum", replace(call, args=(number,)), DOUBLE),
-        _part("count", call, BIGINT),
+        part_of("sum", call, (number(arg, dtype),), DOUBLE),
+        part_of("count", call, call.args, BIGINT),
     )
 
     def merge(made: Sequence[Column]) -> Expr:
-        none = Literal(text="0L", value=0, dtype=BIGINT)
-        count = _merged("sum", made[1], BIGINT)
+        count = merged("sum", made[1], BIGINT)
         # Of nothing there is no average, and in ANSI mode no division by zero.
-        some = Call(function=_function("nullif"), args=(count, none), dtype=BIGINT)
-        total = _merged("sum", made[0], DOUBLE)
-        return Call(function=operator("/"), args=(total, some), dtype=call.dtype)
+        some = called("nullif", count, NONE, dtype=BIGINT)
+        total = merged("sum", made[0], DOUBLE)
+        return operation("/", total, some, dtype=call.dtype)
 
     return parts, merge
 
@@ -157,14 +195,13 @@ def _decimal_avg(call: Call, dtype: Decimal) -> Steps | None:
     if dtype.scale > _AVERAGED.scale or whole + _AVERAGED.scale > _AVERAGED.precision:
         return None
     summed = Decimal(dtype.precision + 10, dtype.scale)
-    parts = (_part("sum", call, summed), _part("count", call, BIGINT))
+    parts = (part_of("sum", call, call.args, summed), part_of("count", call, call.args, BIGINT))
 
     def merge(made: Sequence[Column]) -> Expr:
-        none = Literal(text="0L", value=0, dtype=BIGINT)
-        count = _merged("sum", made[1], BIGINT)
-        some = Call(function=_function("nullif"), args=(count, none), dtype=BIGINT)
-        total = _cast(_merged("sum", made[0], UNKNOWN), summed)
-        return _quotient(total, _cast(some, Decimal(20, 0)), dtype)
+        count = merged("sum", made[1], BIGINT)
+        some = called("nullif", count, NONE, dtype=BIGINT)
+        total = cast(merged("sum", made[0], UNKNOWN), summed)
+        return _quotient(total, cast(some, Decimal(20, 0)), dtype)
 
     return parts, merge
 
@@ -177,59 +214,43 @@ def _quotient(total: Expr, count: Expr, dtype: Decimal) -> Expr:
     that is enough to tell on which side of a half it lies, for counts up to ten thousand million.
     """
     scale = dtype.scale + 4
-    rest = _operation("%", total, count)
-    whole = _operation("/", _operation("-", total, rest), count)
-    part = _cast(_operation("/", rest, count), Decimal(scale + 1, scale))
-    made = _operation("+", _cast(whole, Decimal(dtype.precision - dtype.scale + 1, 0)), part)
-    return _cast(made, Decimal(dtype.precision + 4, scale))
+    rest = operation("%", total, count)
+    whole = operation("/", operation("-", total, rest), count)
+    part = cast(operation("/", rest, count), Decimal(scale + 1, scale))
+    made = operation("+", cast(whole, Decimal(dtype.precision - dtype.scale + 1, 0)), part)
+    return cast(made, Decimal(dtype.precision + 4, scale))
 
 
-def _operation(name: str, left: Expr, right: Expr) -> Expr:
-    return Call(function=operator(name), args=(left, right), dtype=UNKNOWN)
-
-
-def _cast(expr: Expr, to: DataType) -> Expr:
-    return Cast(operand=expr, to=to.sql(), dtype=to)
-
-
-def _extreme(name: str) -> Callable[[Call, TypeOf], Steps | None]:
-    def take(call: Call, type_of: TypeOf) -> Steps | None:
-        dtype = type_of(call.args[0])
-        if not is_scalar(dtype):
-            return None
-        return (_part(name, call, dtype),), lambda made: _merged(name, made[0], call.dtype)
-
-    return take
-
-
+_OF_A_SET = frozenset({"approx_count_distinct"})
+_OF_TWO = frozenset({"max_by", "min_by"})
+_BY_PLACE = {
+    "first": by_place("first"),
+    "first_value": by_place("first"),
+    "last": by_place("last"),
+    "last_value": by_place("last"),
+    "any_value": by_place("any_value"),
+}
 _TAKERS: dict[str, Callable[[Call, TypeOf], Steps | None]] = {
     "count": _count,
     "count_if": _count_if,
     "sum": _sum,
     "avg": _avg,
     "mean": _avg,
-    "min": _extreme("min"),
-    "max": _extreme("max"),
-    "bool_and": _extreme("min"),
-    "every": _extreme("min"),
-    "bool_or": _extreme("max"),
-    "any": _extreme("max"),
-    "some": _extreme("max"),
+    "min": extreme("min"),
+    "max": extreme("max"),
+    "bool_and": extreme("min"),
+    "every": extreme("min"),
+    "bool_or": extreme("max"),
+    "any": extreme("max"),
+    "some": extreme("max"),
+    "max_by": extreme_by("max_by"),
+    "min_by": extreme_by("min_by"),
+    **_BY_PLACE,
+    "std": spread(sample=True, root=True),
+    "stddev": spread(sample=True, root=True),
+    "stddev_samp": spread(sample=True, root=True),
+    "stddev_pop": spread(sample=False, root=True),
+    "variance": spread(sample=True, root=False),
+    "var_samp": spread(sample=True, root=False),
+    "var_pop": spread(sample=False, root=False),
 }
-
-
-def _part(name: str, call: Call, dtype: DataType) -> Call:
-    return Call(
-        function=_function(name), args=call.args, filter=call.filter, dtype=dtype, span=call.span
-    )
-
-
-def _merged(name: str, column: Column, dtype: DataType) -> Call:
-    return Call(function=_function(name), args=(column,), dtype=dtype)
-
-
-def _function(name: str) -> Function:
-    found = builtin_functions().find(name)
-    if found is None:
-        raise InternalError(f"no function {name}")
-    return found

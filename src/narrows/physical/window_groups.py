@@ -23,6 +23,7 @@ from narrows.physical.nodes import (
     PhysicalPartialAggregation,
     PhysicalStreamingAggregation,
 )
+from narrows.physical.partial_calls import merged_part
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.worker_predicate import leaf_test, leaf_value
 from narrows.projection.window_cut import WindowCut
@@ -31,7 +32,6 @@ from narrows.stateful.windows.window import SparkWindow, StreamWindow
 
 COLUMNS = -1
 """The relation of the columns of a closed window."""
-_MERGING = ("sum", "min", "max")
 
 
 def window_cut(window: StreamWindow) -> WindowCut | None:
@@ -160,10 +160,6 @@ def _of_one_row(expr: Expr) -> Expr:
     """A merging call over groups of one row each."""
 
     def change(part: Expr) -> Expr | None:
-        merges = isinstance(part, Call) and part.function.name in _MERGING
-        if isinstance(part, Call) and merges and len(part.args) == 1:
-            (arg,) = part.args
-            return arg if isinstance(arg, Column) else None
-        return None
+        return merged_part(part) if isinstance(part, Call) else None
 
     return rewrite(expr, change)

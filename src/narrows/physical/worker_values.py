@@ -5,7 +5,7 @@
     a cast to a wider number    CAST(i AS BIGINT), CAST(i AS DOUBLE)
     a test                      a > 1 AND s LIKE 'x%'
     arithmetic                  a + 1, a % 10, d * (1 - 0.05) of DECIMALs, x / 2 of DOUBLEs,
-                                x / nullif(n, 0)
+                                x / nullif(n, 0), sqrt(x)
     a choice                    CASE WHEN test THEN a ELSE 0 END, if, coalesce, nullif
     of texts                    length(s), concat(s, '-', t), s || t, substring(s, 1, 2)
 
@@ -36,6 +36,7 @@ from narrows.projection.values import (
     ConstantValue,
     FirstValid,
     JoinedTexts,
+    Root,
     TextLength,
     TextPart,
     WideProduct,
@@ -105,6 +106,8 @@ class ValueTranslator:
             return self._of_whole_numbers("/" if function.name == "div" else "%", *args)
         if function == _DIVIDE:
             return self._quotient(*args)
+        if function.name == "sqrt":
+            return self._root(args[0])
         if function == _CASE or function.name == "if":
             return self._case(args)
         if function.name == "nullif":
@@ -178,6 +181,11 @@ class ValueTranslator:
         if left.dtype != DOUBLE and isinstance(right.dtype, Decimal):
             return None
         return _of_doubles("/", left, right)
+
+    def _root(self, arg: Expr) -> TypedValue | None:
+        value = self.value(arg)
+        number = None if value is None else widened(value, DOUBLE)
+        return None if number is None else TypedValue(Root(number.value), DOUBLE)
 
     # --- choices and texts ------------------------------------------------------------------------
 

@@ -24,6 +24,16 @@ class FoldKind(Enum):
     SUM = "sum"
     MIN = "min"
     MAX = "max"
+    MAX_BY = "max_by"
+    """The value beside the largest of another fold; of several the last one, as in Spark."""
+    MIN_BY = "min_by"
+    FIRST = "first"
+    LAST = "last"
+    FIRST_VALID = "first_valid"
+    LAST_VALID = "last_valid"
+    MEAN = "mean"
+    SQUARES = "squares"
+    """The sum of squared distances from the mean."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,10 @@ class Fold:
     """What is folded; None: rows are counted."""
     dtype: DataType
     test: Predicate | None = None
+    beside: tuple[int, ...] = ()
+    """The places of the folds that it goes by, which stand before it: of MAX_BY and MIN_BY what is
+    largest or smallest, of MEAN and SQUARES how many there are, of SQUARES the MEAN; of FIRST and
+    LAST with a test how many rows pass it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,12 @@ class PartialAggregation:
     """Names of the shipped columns: those of the keys, then those of the folds."""
     enough: int | None = None
     """How many groups of keys alone are enough; None: all that there are."""
+
+    @property
+    def always_folds(self) -> bool:
+        """Whoever merges SQUARES has all of a group in memory: so there must not be one for each
+        row, however few keys repeat."""
+        return any(fold.kind is FoldKind.SQUARES for fold in self.folds)
 
     @property
     def types(self) -> tuple[DataType, ...]:

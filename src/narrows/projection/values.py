@@ -64,6 +64,13 @@ class WideProduct(Value):
 
 
 @dataclass(frozen=True)
+class Root(Value):
+    """`sqrt(value)` of a DOUBLE; NaN of what is below zero."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
 class Choice(Value):
     """`CASE WHEN test THEN value ELSE other END`, where both values are of one type."""
 

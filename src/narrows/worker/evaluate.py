@@ -31,6 +31,7 @@ from narrows.projection.values import (
     ConstantValue,
     FirstValid,
     JoinedTexts,
+    Root,
     TextLength,
     TextPart,
     Value,
@@ -80,6 +81,8 @@ def _value(value: Value, rows: pa.RecordBatch) -> pa.Array | pa.Scalar:
             return _ARITHMETIC[operator](_operand(left, rows), _operand(right, rows))
         case WideProduct(left, right, dtype):
             return _wide_product(evaluate(left, rows), evaluate(right, rows), arrow_type(dtype))
+        case Root(inner):
+            return pc.sqrt(evaluate(inner, rows))
         case Choice(test, chosen, other):
             # What SQL does not know is not chosen; Arrow would make it NULL.
             taken = pc.fill_null(evaluate(test, rows), False)

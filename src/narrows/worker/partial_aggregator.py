@@ -6,8 +6,9 @@
 
 Folding is the same whether rows are folded or what was folded before, so memory is bounded by
 shipping what there is and going on. Where keys hardly repeat, folding costs more than it saves: a
-task that sees this stops folding, and ships rows in their partial form. Under a LIMIT some groups
-may be enough: then there is no need to read on.
+task that sees this stops folding, and ships rows in their partial form, unless many of these would
+be too much for who merges them. Under a LIMIT some groups may be enough: then there is no need to
+read on.
 
 Groups need not be Spark's groups, only parts of them: 0.0 and -0.0 may be two here. Sums of whole
 numbers and of DECIMALs are only made where they fit: if they overflow, that is for Spark to say,
@@ -19,14 +20,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from narrows.arrow.digits import of_type
-from narrows.arrow.float_order import as_floats, in_order
 from narrows.arrow.types import arrow_type
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.worker.evaluate import evaluate
+from narrows.worker.folds.chosen import ByOther, ByPlace
+from narrows.worker.folds.extremes import Extreme
+from narrows.worker.folds.folding import LIST, Asked, Folding
+from narrows.worker.folds.moments import Mean, Squares
+from narrows.worker.folds.totals import Total
 
 _FOLDED_TOGETHER = 65_536
 """Rows that are folded at once: a call costs as much as ten thousand of them."""
@@ -37,6 +43,21 @@ _ENOUGH_TO_TELL = 16_384
 _KEPT_GROUPS = 65_536
 _KEPT_BYTES = 32 << 20
 _SHIPPED_ROWS = 16_384
+
+FOLDINGS: dict[FoldKind, Folding] = {
+    FoldKind.COUNT: Total(counts=True),
+    FoldKind.SUM: Total(),
+    FoldKind.MIN: Extreme("min"),
+    FoldKind.MAX: Extreme("max"),
+    FoldKind.MIN_BY: ByOther(largest=False),
+    FoldKind.MAX_BY: ByOther(largest=True),
+    FoldKind.FIRST: ByPlace(last=False, valid=False),
+    FoldKind.LAST: ByPlace(last=True, valid=False),
+    FoldKind.FIRST_VALID: ByPlace(last=False, valid=True),
+    FoldKind.LAST_VALID: ByPlace(last=True, valid=True),
+    FoldKind.MEAN: Mean(),
+    FoldKind.SQUARES: Squares(),
+}
 
 
 class PartialAggregator:
@@ -91,7 +112,7 @@ class PartialAggregator:
             self._groups = [fold(self._what, pa.concat_tables(self._groups))]
             self._is_done = _rows(self._groups) >= self._what.enough
         if 2 * folded.num_rows > rows.num_rows and rows.num_rows >= _ENOUGH_TO_TELL:
-            self._folds = False
+            self._folds = self._what.always_folds
             yield from self._take()
         elif _rows(self._groups) > _KEPT_GROUPS or _size(self._groups) > _KEPT_BYTES:
             kept = fold(self._what, pa.concat_tables(self._groups))
@@ -123,22 +144,22 @@ class PartialAggregator:
 def as_partial(what: PartialAggregation, rows: pa.RecordBatch) -> pa.RecordBatch:
     """Each row as the partial result of itself."""
     keys = [of_type(evaluate(value, rows), arrow_type(dtype)) for value, dtype in what.keys]
-    folds = [_folded_alone(made, rows) for made in what.folds]
+    folds: list[pa.Array] = []
+    for made in what.folds:
+        folds.append(_folded_alone(made, rows, folds))
     return pa.RecordBatch.from_arrays([*keys, *folds], names=list(what.names))
 
 
-def _folded_alone(made: Fold, rows: pa.RecordBatch) -> pa.Array:
-    """What a fold is of one row, for each row."""
-    dtype, count = arrow_type(made.dtype), rows.num_rows
+def _folded_alone(made: Fold, rows: pa.RecordBatch, before: Sequence[pa.Array]) -> pa.Array:
+    """What a fold is of one row, for each row; `before` are the folds before it."""
+    dtype = arrow_type(made.dtype)
     taken = None if made.test is None else pc.fill_null(evaluate(made.test, rows), False)
     if made.value is None:
-        return pa.repeat(pa.scalar(1, dtype), count) if taken is None else taken.cast(dtype)
-    values = evaluate(made.value, rows)
-    if made.kind is FoldKind.COUNT:
-        counted = values.is_valid()
-        return (counted if taken is None else pc.and_(counted, taken)).cast(dtype)
-    values = of_type(values, dtype)
-    return values if taken is None else pc.if_else(taken, values, pa.scalar(None, dtype))
+        values = pa.repeat(pa.scalar(1, dtype), rows.num_rows)
+    else:
+        values = evaluate(made.value, rows)
+        values = values if made.kind is FoldKind.COUNT else of_type(values, dtype)
+    return FOLDINGS[made.kind].alone(values, taken, [before[place] for place in made.beside])
 
 
 def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
@@ -148,29 +169,42 @@ def fold(what: PartialAggregation, rows: pa.Table) -> pa.Table:
 
 def fold_by(width: int, folds: Sequence[Fold], rows: pa.Table) -> pa.Table:
     """The same, of rows whose first so many columns are keys."""
-    columns = [*rows.columns[:width]]
-    for made, values in zip(folds, rows.columns[width:], strict=True):
-        columns.append(in_order(values) if _is_ordered(made, values.type) else values)
-    names = [f"c{place}" for place in range(len(columns))]
-    calls = [
-        (name, "sum" if made.kind is FoldKind.COUNT else made.kind.value)
-        for name, made in zip(names[width:], folds, strict=True)
+    values = rows.columns[width:]
+    beside = [[values[place] for place in made.beside] for made in folds]
+    foldings = [FOLDINGS[made.kind] for made in folds]
+    asked = [
+        folding.asked(column, others)
+        for folding, column, others in zip(foldings, values, beside, strict=True)
     ]
-    grouped = pa.table(columns, names=names).group_by(names[:width], use_threads=False)
-    groups = grouped.aggregate(calls)
-    folded = [groups.column(name) for name in names[:width]]
-    for made, values, (name, call) in zip(folds, rows.columns[width:], calls, strict=True):
-        column = groups.column(f"{name}_{call}")
-        ordered = _is_ordered(made, values.type)
-        folded.append(as_floats(column, values.type) if ordered else column.cast(values.type))
-    return pa.table(folded, names=rows.column_names)
+    keys, answers = _grouped(rows.columns[:width], asked, rows.num_rows)
+    folded = [
+        folding.folded(answer, column, others)
+        for folding, answer, column, others in zip(foldings, answers, values, beside, strict=True)
+    ]
+    return pa.table([*keys, *folded], names=rows.column_names)
 
 
-# --- floating numbers in Spark's order ------------------------------------------------------------
-
-
-def _is_ordered(made: Fold, dtype: pa.DataType) -> bool:
-    return made.kind in (FoldKind.MIN, FoldKind.MAX) and pa.types.is_floating(dtype)
+def _grouped(
+    keys: Sequence[pa.ChunkedArray], asked: Sequence[Asked], rows: int
+) -> tuple[list[pa.ChunkedArray], list[pa.ChunkedArray]]:
+    """The keys of groups, and what was asked of each of these."""
+    columns = {f"k{place}": column for place, column in enumerate(keys)}
+    if not columns and any(each.call == LIST for each in asked):
+        columns["k"] = pa.chunked_array([pa.repeat(pa.scalar(0, pa.int8()), rows)])
+    names = list(columns)
+    if any(each.of is None for each in asked):
+        columns["row"] = pa.chunked_array([pa.array(np.arange(rows))])
+    calls = []
+    for place, each in enumerate(asked):
+        name = "row" if each.of is None else f"c{place}"
+        columns |= {} if each.of is None else {name: each.of}
+        calls.append((name, each.call))
+    grouped = pa.table(columns).group_by(names, use_threads=False)
+    groups = grouped.aggregate(list(dict.fromkeys(calls)))
+    return (
+        [groups.column(f"k{place}") for place in range(len(keys))],
+        [groups.column(f"{name}_{call}") for name, call in calls],
+    )
 
 
 # --- sizes ----------------------------------------------------------------------------------------

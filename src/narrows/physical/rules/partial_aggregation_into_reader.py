@@ -13,13 +13,17 @@ After:   PhysicalProject fields=[c; count(*); avg(stream_4.a)]
 
 Recognises: an aggregation right above a reader, whose keys and arguments the reader can compute
 (`physical/worker_values.py`), and whose calls can be taken apart (`physical/partial_calls.py`):
-count, count_if, sum, min, max, avg, bool_and, bool_or and their other names, each with FILTER where
-the reader can run the test. The argument of a DISTINCT becomes one more key, and Spark makes of
-these what it makes of rows. ROLLUP, CUBE and GROUPING SETS are for Spark to make of the finest
-groups. A DISTINCT of what the reader can compute is keys alone. What reaches the JVM is one row for
-each group and task; a task whose keys hardly repeat ships its rows as they are, though wider.
+count, count_if, sum, min, max, avg, bool_and, bool_or, max_by, min_by, deviations and variances,
+any_value, first, last and their other names, each with FILTER where the reader can run the test.
+The argument of a DISTINCT becomes one more key, and so does that of approx_count_distinct: Spark
+makes of these what it makes of rows. ROLLUP, CUBE and GROUPING SETS are for Spark to make of the
+finest groups. A DISTINCT of what the reader can compute is keys alone. What reaches the JVM is one
+row for each group and task; a task whose keys hardly repeat ships its rows as they are, though
+wider, but for deviations.
 
 Refuses: any other call or expression, for nobody has shown that Arrow computes what Spark does.
+first and last where groups come in several pieces from one task, by DISTINCT or by ROLLUP: which
+piece has the first row, nobody would know.
 Readers that ship the order of rows. Streams in pipelines, where Spark goes by their event time.
 Keys that hardly repeat, as `ANALYZE TABLE` has counted or the first rows of its files show.
 
@@ -115,10 +119,12 @@ def _split(
 
     steps = [take_apart(expr, type_of) for _, expr in node.calls]
     known = [taken for taken in steps if taken is not None]
-    more_keys = (key for taken in known for key in taken.keys)
+    more_keys = [key for taken in known for key in taken.keys]
     keys = list(dict.fromkeys((*(expr for _, expr in node.keys), *more_keys)))
     parts = list(dict.fromkeys(part for taken in known for part in taken.parts))
     if len(known) < len(steps) or not (keys or parts):
+        return None
+    if (more_keys or node.sets is not None) and any(taken.by_order for taken in known):
         return None
     if not all(can_compute(value, reader.relation.id, ansi=ansi) for value in keys):
         return None

@@ -26,9 +26,10 @@ watermark has passed the end of windows (`worker/windows/`).
 
 Refuses: streams without event time, whose windows close with the time of day. Keys that are
 floating numbers, of which two may be equal and differ. In ANSI mode sums of whole numbers, and
-everywhere of DECIMALs with 38 digits: whether they overflow is for Spark to say. DISTINCT, and what
-else `PartialAggregationIntoReader` refuses. Joins, functions that remember rows and anything else
-above windows that goes by more than one row.
+everywhere of DECIMALs with 38 digits: whether they overflow is for Spark to say. DISTINCT and
+approx_count_distinct, which would keep every value; first and last, for files of groups have no
+order; and what else `PartialAggregationIntoReader` refuses. Joins, functions that remember rows and
+anything else above windows that goes by more than one row.
 
 Terminates: each step puts a partial aggregation below a window, where no other finds its place.
 """
@@ -57,7 +58,8 @@ from narrows.physical.nodes import (
     PhysicalReader,
     PhysicalStreamingAggregation,
 )
-from narrows.physical.partial_calls import Taken, TypeOf, take_apart
+from narrows.physical.partial_calls import Taken, take_apart
+from narrows.physical.partial_steps import TypeOf
 from narrows.physical.rules.filter_into_decoder import narrow_shipping
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.window_groups import is_of_one_row, window_cut

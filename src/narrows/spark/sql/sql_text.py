@@ -174,6 +174,8 @@ class SparkSql:
                 for arg, text in zip(call.args, args, strict=True)
             ]
             return f"({function.syntax.write(operands)})"
+        if function.in_spark is not None:
+            return function.in_spark(args)
         inside = "*" if not args and function.takes_star else ", ".join(args)
         text = f"{function.name}({'DISTINCT ' if call.distinct else ''}{inside})"
         if function.by_order:
