@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import narrows
-from narrows.catalog.measured import NOTHING_MEASURED
+from narrows.catalog.measured import NOTHING_MEASURED, Measured
+from narrows.spark.compile import key_queries
 
 TABLES = {
     "few": "id INT, kind STRING, day DATE, label STRING",
@@ -89,6 +90,49 @@ def _rows() -> dict[str, list[dict[str, object]]]:
 def test_the_rows_are_those_of_spark(session: narrows.Session, sql: str) -> None:
     assert "join_filter=" in str(session.execute(f"EXPLAIN PHYSICAL {sql}")[0])
     assert _sorted(session.query(sql)) == _sorted(session.spark.sql(sql))
+
+
+MEGABYTES = {"few": 1, "some": 300, "many": 2000}
+"""As large as they would have to be for all of it to be worth the while."""
+
+
+@pytest.fixture
+def measured(session: narrows.Session) -> Iterator[narrows.Session]:
+    session.catalog.measured = Measured(size=lambda source: MEGABYTES[source.name] << 20)
+    yield session
+    session.catalog.measured = NOTHING_MEASURED
+
+
+@pytest.mark.parametrize("most_bytes", [key_queries.MOST_BYTES, 100, 0])
+def test_what_is_read_once_gives_the_rows_of_spark(
+    measured: narrows.Session, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+) -> None:
+    """Whether tasks hand on rows, or those that have few, or nothing but their keys."""
+    monkeypatch.setattr(key_queries, "MOST_BYTES", most_bytes)
+    read_once = 0
+    for sql in QUERIES:
+        read_once += "reads=once" in str(measured.execute(f"EXPLAIN PHYSICAL {sql}")[0])
+        assert _sorted(measured.query(sql)) == _sorted(measured.spark.sql(sql)), sql
+    assert read_once >= 9
+
+
+def test_rows_that_are_handed_on_are_counted_once(measured: narrows.Session) -> None:
+    measured.query(QUERIES[0]).collect()
+    counts = measured.query_counts()
+    assert [counts[table].rows_decoded for table in TABLES] == [6, 60, 400]
+    assert counts["few"].rows_shipped == 3
+
+
+def test_spark_asks_for_handed_rows_once(
+    measured: narrows.Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = measured.query(QUERIES[0])
+    frame.collect()
+    frame.explain()
+    plan = capsys.readouterr().out
+    run = r"Subquery subquery#(\d+),[^\n]*\n[^\n]*AdaptiveSparkPlan isFinalPlan=true"
+    assert len(set(re.findall(run, plan))) == 2, plan  # the rows of `few`, and those of `some`
+    assert "ReusedSubquery" in plan
 
 
 def test_less_is_shipped_and_everything_counted(session: narrows.Session) -> None:

@@ -17,8 +17,8 @@ from narrows.physical.join_filters import kept_share
 from narrows.physical.nodes import PhysicalDecoder, PhysicalReader
 from narrows.planner.query import plan
 from narrows.projection.columns import DecodeProjection
+from narrows.spark.read.believed import believed_size
 from narrows.spark.read.reader import read_spec
-from narrows.spark.read.table import believed_size
 from narrows.sql.parser.types import read_schema
 
 _MB = 1 << 20
@@ -60,18 +60,26 @@ ALL = (
 )
 
 
+def read_once(sql: str, **sizes: float | None) -> set[str]:
+    """Those that hand on their rows when they are asked for keys."""
+    return {n.source_text for n in readers(sql, **sizes) if n.info().get("reads") == "once"}
+
+
 def test_small_tables_tell_what_the_large_one_drops() -> None:
     assert join_filters(f"{ALL} AND r_name = 'ASIA'") == {
+        "nation": ["nation.n_region in region.r_key"],
+        "supplier": ["supplier.s_nation in nation.n_key where nation.n_region in region.r_key"],
         "lines": [
             "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key"
             " where nation.n_region in region.r_key"
-        ]
+        ],
     }
 
 
 def test_a_large_one_drops_rows_itself() -> None:
     found = join_filters(f"{ALL} AND r_name = 'ASIA'", supplier=200)
     assert found == {
+        "nation": ["nation.n_region in region.r_key"],
         "supplier": ["supplier.s_nation in nation.n_key where nation.n_region in region.r_key"],
         "lines": [
             "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key"
@@ -122,6 +130,11 @@ def test_a_reader_whose_rows_two_parts_of_a_query_share_drops_nothing() -> None:
 
 def in_pipeline(sql: str, *, options: str = "", supplier: float = 2) -> dict[str, list[str]]:
     """What the streams of a pipeline test by."""
+    found = pipeline_readers(sql, options, supplier)
+    return {n.source.name: [str(made) for made in n.join_filters] for n in found if n.join_filters}
+
+
+def pipeline_readers(sql: str, options: str = "", supplier: float = 2) -> list[PhysicalReader]:
     catalog = narrows.Catalog()
     for name in ("nation", "supplier"):
         schema = TABLES[name][0]
@@ -135,8 +148,7 @@ def in_pipeline(sql: str, *, options: str = "", supplier: float = 2) -> dict[str
     catalog.measured = Measured(size=lambda source: int(sizes[source.name] * _MB))
     catalog.execute(f"CREATE SINK o WITH (connector = 'memory'); CREATE PIPELINE p INTO o AS {sql}")
     nodes = topological(catalog.plan_pipeline("p").physical)
-    found = [node for node in nodes if isinstance(node, PhysicalReader) and node.join_filters]
-    return {node.source.name: [str(made) for made in node.join_filters] for node in found}
+    return [node for node in nodes if isinstance(node, PhysicalReader)]
 
 
 JOINED = "SELECT s.v FROM s JOIN supplier ON s.k = s_key WHERE s_name = 'x'"
@@ -170,6 +182,42 @@ def test_rows_that_wait_for_another_stream_are_not_dropped() -> None:
     assert in_pipeline(JOINED.replace(" WHERE", " JOIN r ON s.k = r.k WHERE")) == {}
 
 
+# --- what is read once ----------------------------------------------------------------------------
+
+
+def test_who_is_asked_for_keys_hands_on_few_rows() -> None:
+    assert read_once(f"{ALL} AND r_name = 'ASIA'") == {"region", "nation", "supplier"}
+    assert read_once(f"{ALL} AND r_name = 'ASIA'", supplier=None) == {"region", "nation"}
+    assert read_once(ALL) == set()
+
+
+def test_many_rows_are_read_once_more() -> None:
+    joined = "FROM orders, lines WHERE o_key = l_order AND o_priority = 'x'"
+    assert read_once(f"SELECT l_flag {joined}", orders=500) == {"orders"}
+    wide = f"SELECT o_date, upper(o_priority), l_flag {joined}"
+    assert "lines" in join_filters(wide, orders=500)
+    assert read_once(wide, orders=500) == set()
+
+
+def test_few_rows_give_their_keys_to_whoever_is_no_larger() -> None:
+    """They are read anyhow: what would be twice the work for keys alone is none."""
+    late = "SELECT l.l_flag FROM lines l WHERE l_flag = 'x' AND l_supplier = 7 AND EXISTS"
+    other = "(SELECT 1 FROM lines o WHERE o.l_order = l.l_order)"
+    assert read_once(f"{late} {other}", lines=400) == {"lines AS l"}
+
+
+def test_groups_and_the_first_rows_are_not_handed_on() -> None:
+    few = "(SELECT s_key FROM supplier WHERE s_name = 'x' GROUP BY s_key)"
+    asked = f"SELECT l_flag FROM lines WHERE l_supplier IN {few}"
+    assert "lines" in join_filters(asked)
+    assert read_once(asked) == set()
+
+
+def test_pipelines_read_their_tables_themselves() -> None:
+    assert in_pipeline(JOINED) != {}
+    assert not any(node.hands_on for node in pipeline_readers(JOINED))
+
+
 # --- what Spark is told ---------------------------------------------------------------------------
 
 
@@ -184,7 +232,7 @@ def _kept(sql: str) -> dict[str, float]:
 def test_what_is_left_by_tests_and_by_the_keys_of_others() -> None:
     kept = _kept(f"{ALL} AND r_name = 'ASIA' AND o_date > DATE '2020-01-01' AND o_priority <> 'x'")
     assert kept["region"] == pytest.approx(0.1)
-    assert kept["nation"] == kept["supplier"] == 1.0  # they ship what they have
+    assert kept["nation"] == kept["supplier"] == pytest.approx(0.1)  # they are asked for keys
     assert kept["orders"] == pytest.approx(0.3 * 0.9)
     assert kept["lines"] == pytest.approx(0.1)  # orders have too many keys
 
@@ -195,7 +243,7 @@ def test_what_is_left_by_tests_and_by_the_keys_of_others() -> None:
         (100 * _MB, 5 * _MB),  # half of it is shipped, and a tenth of that
         (192 * _MB, 9.6 * _MB),
         (200 * _MB, 100 * _MB),  # too much to be broadcast by mistake
-        (2000 * _MB, 256 * _MB),
+        (2000 * _MB, 200 * _MB),  # twice of what Spark broadcasts, which is enough
     ],
 )
 def test_what_tests_leave_counts_where_a_mistake_does_no_harm(
@@ -203,5 +251,15 @@ def test_what_tests_leave_counts_where_a_mistake_does_no_harm(
 ) -> None:
     (node,) = readers("SELECT n_key, n_region FROM nation")
     half = DecodeProjection(read_schema("a BIGINT, b BIGINT"), fields({"a": WHOLE}))
-    spec = replace(read_spec(node), kept=0.1, projection=half)
-    assert believed_size(spec, payload) == pytest.approx(believed, abs=1)
+    spec = replace(read_spec(node), kept=0.1, projection=half, names=("a",))
+    assert believed_size(spec, payload, 100 * _MB) == pytest.approx(believed, abs=1)
+
+
+def test_no_column_of_a_large_table_alone_is_small_enough_to_be_broadcast() -> None:
+    (node,) = readers("SELECT l_order, l_supplier, l_flag FROM lines")
+    spec = replace(read_spec(node), projection=DecodeProjection(node.source.schema, WHOLE))
+    believed = believed_size(spec, 2000 * _MB, 10 * _MB)
+    width = 8 + 8 + 8 + 20  # Spark's, with 8 for the row
+    assert believed * (8 + 8) / width > 10 * _MB
+    assert believed < 256 * _MB
+    assert believed_size(spec, 2000 * _MB, 0) == 0

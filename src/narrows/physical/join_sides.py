@@ -23,10 +23,18 @@ _CHEAP = 4 << 20
 _WORTH_TESTING = 128 << 20
 """Bytes below which a reader ships what it has rather than wait."""
 _MOST_KEYS = 1_000_000
+_HANDED_ON = 12 << 20
+"""Bytes of rows that are handed on rather than read once more: three quarters of what tasks may
+hand on (`spark/compile/key_queries.py`)."""
 _ENDLESS = 1e18
 """Bytes, and rows, of a stream."""
 _TEXT_PER_BYTE = 2.0
 """Bytes of payload for a byte of a value, about."""
+
+
+def shipped_width(reader: PhysicalReader) -> float:
+    """Bytes of what is shipped of a row, as Arrow has it, about."""
+    return sum(type_width(column.dtype) for column in reader.outputs)
 
 
 def mega(size: float) -> str:
@@ -50,6 +58,8 @@ class Side:
     """Does it test by its filters itself?"""
     filters: tuple[JoinFilter, ...] = ()
     is_stream: bool = False
+    width: float | None = None
+    """Bytes of a row that is shipped; None where none is."""
 
     @staticmethod
     def of_stream(reader: PhysicalReader, estimates: Estimates) -> Side:
@@ -76,6 +86,7 @@ class Side:
             bool(reader.filter),
             estimates.kept(reader.filter),
             not runs and (size is None or size >= _WORTH_TESTING),
+            width=None if runs or size is None else shipped_width(reader),
         )
 
     @staticmethod
@@ -99,9 +110,11 @@ class Side:
         return {made.keys.relation for made in self.filters}
 
     @property
-    def is_left(self) -> tuple[float, int]:
-        """Bytes, about; of as many, what comes first in the plan."""
-        return self.bytes * self.kept, self.relation
+    def hands_on(self) -> bool:
+        """Are its rows so few that, once it is read for its keys, it need not be read again?"""
+        if self.width is None or not (self.is_filtered or self.filters):
+            return False
+        return self.rows * self.kept * self.width <= _HANDED_ON
 
     @property
     def merit(self) -> tuple[float, int, float]:
@@ -121,6 +134,8 @@ class Side:
             return f"{self.name} may have {self.rows * self.kept:,.0f} keys"
         if other.is_stream and self.bytes > _CHEAP:
             return f"{self.name} has {mega(self.bytes)}, and each micro-batch would read them"
+        if self.hands_on:
+            return None
         if self.is_measured and other.is_measured:
             if self.bytes <= max(_CHEAP, _MUCH_SMALLER * other.bytes):
                 return None

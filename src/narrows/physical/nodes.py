@@ -73,7 +73,8 @@ class PhysicalReader(DecodedSource):
     It may test rows before it ships them (`filter`; `join_filters`, by what another reader has) and
     encode fields that nobody computes with (`encodes`), and then ships as columns only what is
     needed above it (`ships`; otherwise the whole projection). Of a LIMIT it may ship no more rows
-    than that leaves (`limit`).
+    than that leaves (`limit`). Where others test by its keys, it may hand its rows to the plan when
+    it is asked for those (`hands_on`).
     """
 
     filter: tuple[Expr, ...] = ()
@@ -81,6 +82,7 @@ class PhysicalReader(DecodedSource):
     encodes: tuple[Fragment, ...] = ()
     ships: Demand = ALL
     limit: ReaderLimit | None = None
+    hands_on: bool = False
     order: bool = False
     """Ships each row's place in the source, for functions and windows that go by it."""
 
@@ -91,6 +93,11 @@ class PhysicalReader(DecodedSource):
     @property
     def outputs(self) -> Sequence[Column]:
         return decoded_columns(self.source, self.relation, self.shipped)
+
+    @property
+    def is_read_once(self) -> bool:
+        """Are its rows those that it is asked for keys of, no more and no less?"""
+        return self.hands_on and not self.encodes and self.limit is None and not self.order
 
     def _encoded_fields(self) -> Mapping[str, Sequence[str]]:
         """What is encoded for each format; its options tell two ways of writing one apart."""
@@ -111,6 +118,8 @@ class PhysicalReader(DecodedSource):
             info["filter"] = Listing([expression_text(test) for test in self.filter])
         if self.join_filters:
             info["join_filter"] = Listing([str(test) for test in self.join_filters])
+        if self.is_read_once:
+            info["reads"] = "once"
         for dialect, fields in self._encoded_fields().items():
             info[f"encodes_{dialect}"] = Listing(fields)
         if self.filter or self.encodes:

@@ -33,6 +33,31 @@ class KeySet(ABC):
         """For each value whether it may be in the set."""
 
 
+class KeyList:
+    """Keys, each once; of too many a few more than there may be."""
+
+    def __init__(self) -> None:
+        self._keys: list[pa.Array] = []
+        self._count = 0
+
+    def is_full(self) -> bool:
+        return self._count > MOST_KEYS
+
+    def add(self, values: pa.Array) -> None:
+        if self.is_full():
+            return
+        keys = pc.unique(plain_keys(values)).drop_null()
+        self._keys.append(keys)
+        self._count += len(keys)
+        if self.is_full():  # as far as it was counted; many may be there twice
+            self._keys = [self.values()[: MOST_KEYS + 1]]
+            self._count = len(self._keys[0])
+
+    def values(self) -> pa.Array:
+        """All keys; there must have been some values."""
+        return pc.unique(pa.concat_arrays(self._keys))
+
+
 class KeyGatherer:
     """Takes the rows of a task; gives one with a list of the keys in their first column."""
 
@@ -40,31 +65,20 @@ class KeyGatherer:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._keys: list[pa.Array] = []
-        self._count = 0
+        self._keys: KeyList | None = None
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if self._count <= MOST_KEYS:
-            self._keep(pc.unique(_plain(rows.column(0))).drop_null())
+        self._keys = self._keys or KeyList()
+        self._keys.add(rows.column(0))
         return iter(())
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        if self._keys:
-            keys = self._folded()
+        if self._keys is not None:
+            keys = self._keys.values()
             offsets = pa.array([0, len(keys)], pa.int32())
             yield pa.RecordBatch.from_arrays(
                 [pa.ListArray.from_arrays(offsets, keys)], [self._name]
             )
-
-    def _keep(self, keys: pa.Array) -> None:
-        self._keys.append(keys)
-        self._count += len(keys)
-        if self._count > MOST_KEYS:  # as far as it was counted; many may be there twice
-            self._keys = [self._folded()[: MOST_KEYS + 1]]
-            self._count = len(self._keys[0])
-
-    def _folded(self) -> pa.Array:
-        return pc.unique(pa.concat_arrays(self._keys))
 
 
 def key_set(lists: pa.Scalar) -> KeySet:
@@ -142,12 +156,12 @@ def _hashed(numbers: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint64]
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
-    numbers = _plain(values)
+    numbers = plain_keys(values)
     filled = numbers.fill_null(0) if numbers.null_count else numbers
     return np.asarray(filled.to_numpy(zero_copy_only=False))
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def plain_keys(values: pa.Array) -> pa.Array:
     """Texts as they are, and everything else as whole numbers of one type."""
     if pa.types.is_string(values.type):
         return values

@@ -34,11 +34,12 @@ from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.event_time import with_event_time
 from narrows.worker.first_rows import FirstRows, TopRows
+from narrows.worker.handed_rows import RowKeeper
 from narrows.worker.key_sets import KeyGatherer, KeySet
 from narrows.worker.metadata import MetadataReader, demanded_metadata
 from narrows.worker.newest_time import NewestTime
 from narrows.worker.partial_aggregator import PartialAggregator
-from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
+from narrows.worker.read_spec import ROWS_ONLY, Gathered, ReadSpec
 from narrows.worker.row_order import Order, RangePlace, RowOrder, RunsOrder
 
 _SHIPPED_ROWS = 8_192
@@ -76,7 +77,7 @@ def read_share(
     reader = reader or open_reader(spec)
     part = CountsPart(spec.statistics, batch, str(task))
     newest = NewestTime(spec.newest, task, spec.event_time)
-    shipping, last = Shipping(spec), []
+    shipping, last = Shipping(spec, task), []
     for read, number in zip(share.ranges, share.places, strict=True):
         if shipping.is_done():
             break
@@ -182,12 +183,16 @@ class Shipping:
     """What becomes of a task's rows on their way out: they are aggregated, their keys gathered, the
     first of them taken, where the planner says so, and counted."""
 
-    def __init__(self, spec: ReadSpec) -> None:
+    def __init__(self, spec: ReadSpec, task: int = 0) -> None:
         self._gathers: _Gathers | None = None
+        self._hands_on = spec.gathers is Gathered.ROWS
         if spec.partial is not None:
             self._gathers = PartialAggregator(spec.partial)
-        elif spec.gathers is not None:
-            self._gathers = KeyGatherer(spec.gathers)
+        elif spec.gathers is Gathered.ROWS:
+            assert spec.hands_on is not None
+            self._gathers = RowKeeper(spec.hands_on, task, spec.partitions)
+        elif spec.gathers is Gathered.KEYS:
+            self._gathers = KeyGatherer(spec.gathers.value)
         elif spec.limit is not None:
             whichever = not spec.limit.keys
             self._gathers = FirstRows(spec.limit.count) if whichever else TopRows(spec.limit)
@@ -202,6 +207,8 @@ class Shipping:
 
     def of(self, rows: Iterator[pa.RecordBatch], counts: ReadCounts) -> Iterator[pa.RecordBatch]:
         for batch in rows:
+            if self._hands_on:  # whoever takes them does not count
+                counts.add_shipped(batch)
             for shipped in (batch,) if self._gathers is None else self._gathers.add(batch):
                 counts.add_shipped(shipped)
                 yield shipped
@@ -211,7 +218,8 @@ class Shipping:
     def rest(self, counts: ReadCounts) -> Iterator[pa.RecordBatch]:
         """What is left when there are no more rows."""
         for shipped in () if self._gathers is None else self._gathers.rest():
-            counts.add_shipped(shipped)
+            if not self._hands_on:
+                counts.add_shipped(shipped)
             yield shipped
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,13 +36,40 @@ class ComputedColumn(NamedTuple):
     dtype: DataType
 
 
+class HandsOn(NamedTuple):
+    """Rows that tasks hand on, in one value each (`worker/handed_rows.py`)."""
+
+    places: tuple[int, ...]
+    """The columns by whose values others test."""
+    most_bytes: int
+    """What may be handed on by all tasks together. Of a task that has more, only the keys are."""
+
+
+class KeyValues(NamedTuple):
+    """Where the values of a join's key come from."""
+
+    asked: str | TableKeys
+    """A query, in Spark's words: Spark runs it, and tells tasks what to read and the answer. Or, in
+    a stream, what tasks read by themselves."""
+    handed: HandsOn | None = None
+    """What the answer is, if it is rows and no lists of values; then those are in this place."""
+    place: int = 0
+
+
 class KeyTest(NamedTuple):
     """Rows are kept whose column has one of the values that another table gives."""
 
     place: int
-    values: str | TableKeys
-    """A query, in Spark's words: Spark runs it, and tells tasks what to read and the answer. Or, in
-    a stream, what tasks read by themselves."""
+    values: KeyValues
+
+
+class Gathered(Enum):
+    """What a task ships in place of its rows, by the name of its column."""
+
+    KEYS = "keys"
+    """A list of the values of the first column, each once."""
+    ROWS = "rows"
+    """All of them in one value, behind the task's number (`worker/handed_rows.py`)."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +87,10 @@ class ReadSpec:
     predicate: Predicate | None = None
     skipping: Predicate | None = None
     """As much of the predicate as can be told from the payload alone, on the columns of that."""
-    gathers: str | None = None
-    """What the list is called that a task ships in place of its rows: the values of the first
-    column, each once."""
+    gathers: Gathered | None = None
+    hands_on: HandsOn | None = None
+    """Others test by keys of its rows. Then what they ask for are the rows, and who asks for the
+    rows gets them from there, if they are few."""
     kept: float = 1.0
     """The share of rows that pass all tests, about."""
     keys: tuple[KeyTest, ...] = ()

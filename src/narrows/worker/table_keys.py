@@ -27,7 +27,8 @@ class TableKeys:
 
 def read_keys(spec: ReadSpec) -> list[KeySet]:
     """What the columns are tested by that a reader tests."""
-    return [_keys(test.values) for test in spec.keys if isinstance(test.values, TableKeys)]
+    asked = [test.values.asked for test in spec.keys]
+    return [_keys(table) for table in asked if isinstance(table, TableKeys)]
 
 
 def _keys(table: TableKeys) -> KeySet:

@@ -19,7 +19,7 @@ from narrows.planner.query import plan
 from narrows.spark.read.reader import key_spec, read_spec
 from narrows.worker.key_sets import KeySet, key_set
 from narrows.worker.read import read_share
-from narrows.worker.read_spec import ReadSpec
+from narrows.worker.read_spec import KeyValues, ReadSpec
 from narrows.worker.table_keys import TableKeys, read_keys
 
 TABLES = {
@@ -27,6 +27,7 @@ TABLES = {
     "some": ("id BIGINT, few STRUCT<id: BIGINT, label: STRING>", 40),
     "many": ("some_id BIGINT, day DATE, v BIGINT", 300),
 }
+NOT_ASKED = KeyValues("not asked here")
 ROWS: dict[str, Callable[[int], dict[str, object]]] = {
     "few": lambda n: {"id": n, "kind": "ab"[n % 2], "label": f"x{n % 3}"},
     "some": lambda n: {"id": n if n % 5 else None, "few": {"id": n % 9, "label": f"x{n % 4}"}},
@@ -56,7 +57,7 @@ def shipped(sql: str, catalog: narrows.Catalog) -> dict[str, list[dict[str, obje
     readers = {node.relation.id: node for node in nodes if isinstance(node, PhysicalDecoder)}
 
     def table(keys: Keys) -> TableKeys:
-        tests = [table(made.keys) for made in keys.filters]
+        tests = [KeyValues(table(made.keys)) for made in keys.filters]
         spec = key_spec(readers[keys.relation], keys, tests)
         return TableKeys(spec, tuple(_shares(spec)))
 
@@ -64,16 +65,16 @@ def shipped(sql: str, catalog: narrows.Catalog) -> dict[str, list[dict[str, obje
         return [key_set(_listed(lists(made.keys))) for made in filters]
 
     def lists(keys: Keys) -> list[pa.RecordBatch]:
-        queries = ["not asked here"] * len(keys.filters)
+        queries = [NOT_ASKED] * len(keys.filters)
         spec = key_spec(readers[keys.relation], keys, queries)
         return _read(spec, sets(keys.filters))
 
     made = {}
     for node in readers.values():
-        spec = read_spec(node, ["not asked here"] * len(node.join_filters))
+        spec = read_spec(node, [NOT_ASKED] * len(node.join_filters))
         batches = _read(spec, sets(node.join_filters))
         made[node.source.name] = [row for batch in batches for row in batch.to_pylist()]
-        alone = read_spec(node, [table(each.keys) for each in node.join_filters])
+        alone = read_spec(node, [KeyValues(table(each.keys)) for each in node.join_filters])
         again = [row for batch in _read(alone, read_keys(alone)) for row in batch.to_pylist()]
         assert again == made[node.source.name]
     return made

@@ -21,12 +21,16 @@ which are handed to the tasks that read the large one. What has few rows leaves 
 joined to: from region to nation to supplier to lineitem. So do the groups that HAVING leaves of a
 subquery: `WHERE id IN (SELECT id FROM t GROUP BY id HAVING ...)`.
 
-Refuses: where the small one has no filter, for then most rows will find a partner. Where reading it
-once more would cost half of reading the other, by the size of their files, or it may have more than
-a million keys. Readers of less than 128 MB, which ship what they have; but when they are read for
-their keys they test, too. Keys that are neither whole numbers nor texts nor dates. Full joins, and
-sides of joins whose rows are there without a partner. Sources that have an event time, or come as
-data frames of the user's. EXPLAIN VERBOSE says why, for each pair of keys.
+A reader of which no more than 12 MB are left is read once (`reads=once`): asked for its keys, its
+tasks hand on all of their rows, and the plan takes them from there (`worker/handed_rows.py`).
+
+Refuses: where the small one has no filter, for then most rows will find a partner. Where it would
+have to be read once more, and that would cost half of reading the other, by the size of their
+files; or it may have more than a million keys. Readers of less than 128 MB, which ship what they
+have; but when they are read for their keys they test, too. Keys that are neither whole numbers nor
+texts nor dates. Full joins, and sides of joins whose rows are there without a partner. Sources that
+have an event time, or come as data frames of the user's. EXPLAIN VERBOSE says why, for each pair of
+keys.
 
 In a pipeline, streams test by the keys of files that are tables, and nothing gives the keys of a
 stream, which are never all there. Spark reads such tables anew in every micro-batch, and so do the
@@ -39,7 +43,7 @@ Terminates: it looks at each plan once, and leaves one that has join filters alo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -64,24 +68,29 @@ class JoinFilterIntoReader:
         readers = _readers(plan)
         if not readers:
             return None
-        made = {
-            choice.side.relation: choice.side.filters
-            for choice in self._choices(plan, readers, join_edges(plan))
-            if choice.side.tests
-        }
+        choices = self._choices(plan, readers, join_edges(plan))
+        sides = {choice.side.relation: choice.side for choice in choices}
+        once = _read_once(sides.values())
 
         def add(node: Node) -> Node | None:
-            if not isinstance(node, PhysicalReader) or not made.get(node.relation.id):
+            if not isinstance(node, PhysicalReader) or node.relation.id not in sides:
                 return None
-            return replace(node, join_filters=made[node.relation.id])
+            side = sides[node.relation.id]
+            hands_on = side.relation in once
+            if not hands_on and not (side.tests and side.filters):
+                return None
+            return replace(node, join_filters=side.filters, hands_on=hands_on)
 
         return transform_up(plan, add)
 
     def remarks(self, plan: Node) -> Iterator[str]:
         """Which keys could be tested by which others, and why they are, or are not."""
         readers, edges = _readers(plan), join_edges(plan)
-        for side, refused in self._choices(plan, readers, edges):
-            waits = "" if side.tests else f": no, {side.name} ships its {mega(side.bytes)} at once"
+        choices = list(self._choices(plan, readers, edges))
+        once = _read_once(choice.side for choice in choices)
+        for side, refused in choices:
+            tests = side.tests or side.relation in once
+            waits = "" if tests else f": no, {side.name} ships its {mega(side.bytes)} at once"
             yield from (f"{made}{waits or ': yes'}" for made in side.filters)
             for (given, tested), why in refused.items():
                 pair = [expression_text(edges.exprs[leaf]) for leaf in (tested, given)]
@@ -105,10 +114,22 @@ class JoinFilterIntoReader:
         yield from _chosen(sides, edges)
 
 
+def _read_once(sides: Iterable[Side]) -> set[int]:
+    """Those that are asked for their keys, and then hand on their rows."""
+    few = {side.relation: side for side in sides}
+    pending = [made.keys for side in few.values() if side.tests for made in side.filters]
+    asked: set[int] = set()
+    while pending:
+        keys = pending.pop()
+        asked.add(keys.relation)
+        pending.extend(made.keys for made in keys.filters)
+    return {relation for relation in asked if few[relation].hands_on}
+
+
 def _readers(plan: Node) -> list[PhysicalReader]:
     """Those that may test, or be asked for keys; none where no two of them are, or all is done."""
     nodes = topological(plan)
-    if any(map(_has_filters, nodes)):
+    if any(map(_is_done, nodes)):
         return []
     found = [n for n in nodes if isinstance(n, PhysicalReader) and _can_test(n)]
     readers = [n for n in found if n.source.eventtime is None]
@@ -139,8 +160,8 @@ def _joins_streams(node: Node) -> bool:
     return isinstance(node, Join) and is_stream(node.left) and is_stream(node.right)
 
 
-def _has_filters(node: Node) -> bool:
-    return isinstance(node, PhysicalReader) and bool(node.join_filters)
+def _is_done(node: Node) -> bool:
+    return isinstance(node, PhysicalReader) and (bool(node.join_filters) or node.hands_on)
 
 
 class _Choice(NamedTuple):

@@ -106,7 +106,10 @@ def _distinct(node: PhysicalDistinct, *, ansi: bool) -> PhysicalDistinct | None:
     if not all(can_compute(expr, reader.relation.id, ansi=ansi) for _, expr in project.fields):
         return None
     partial = PhysicalPartialAggregation(
-        child=reader, keys=project.fields, calls=(), relation=project.relation
+        child=replace(reader, hands_on=False),
+        keys=project.fields,
+        calls=(),
+        relation=project.relation,
     )
     return replace(node, child=partial)
 
@@ -134,7 +137,7 @@ def _split(
     relation = relation_of(next(fresh), None, named)
     made = dict(zip((*keys, *parts), relation.columns, strict=True))
     partial = PhysicalPartialAggregation(
-        child=reader,
+        child=replace(reader, hands_on=False),  # its groups are shipped, and no rows
         keys=tuple(named[: len(keys)]),
         calls=tuple(named[len(keys) :]),
         relation=relation,

@@ -25,7 +25,7 @@ from narrows.spark.read.plain_read import named_read
 from narrows.spark.read.table import TableReads, read_available
 from narrows.spark.sql.rows import SqlText
 from narrows.state.folder import StateFolder
-from narrows.worker.read_spec import ReadSpec
+from narrows.worker.read_spec import KeyValues, ReadSpec
 from narrows.worker.table_keys import TableKeys
 
 PlaceReads = Callable[[DecodedSource, ReadSpec], ReadSpec]
@@ -96,11 +96,12 @@ class Context:
         """Tables that are read for keys: of each what is there now, as where it is joined."""
         tests = []
         for test in spec.keys:
-            assert isinstance(test.values, TableKeys), "a stream is tested by nothing else"
-            table = self._with_table_keys(self.placed(test.values.spec))
+            asked = test.values.asked
+            assert isinstance(asked, TableKeys), "a stream is tested by nothing else"
+            table = self._with_table_keys(self.placed(asked.spec))
             source = open_source(table.connector, table.declared)
             shares = source.split(source.whole(source.available()), 1)
-            tests.append(test._replace(values=TableKeys(table, tuple(shares))))
+            tests.append(test._replace(values=KeyValues(TableKeys(table, tuple(shares)))))
         return replace(spec, keys=tuple(tests))
 
     def opener(self, place: PlaceReads, *, streaming: bool) -> OpenSource:

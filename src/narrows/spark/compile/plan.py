@@ -71,7 +71,7 @@ from narrows.physical.nodes import (
 from narrows.schema import DataType
 from narrows.spark.compile import relational
 from narrows.spark.compile.drawn import drawn_once
-from narrows.spark.compile.key_queries import groups_asked, key_values
+from narrows.spark.compile.key_queries import handed_by, key_values, keys_asked
 from narrows.spark.compile.subqueries import with_subquery
 from narrows.spark.compile.whole_batches import taken_whole
 from narrows.spark.read.reader import partial_spec, read_spec
@@ -202,7 +202,10 @@ class Compiler:
             n.relation.id: n for n in topological(plan) if isinstance(n, PhysicalReader)
         }
         self.subqueries = {n.relation.id: n for n in topological(plan) if isinstance(n, Subquery)}
-        self._asked = {id(self.subqueries[number].subplan) for number in groups_asked(plan)}
+        self._keys_asked = keys_asked(plan)
+        groups = self._keys_asked.keys() & self.subqueries.keys()
+        self._asked = {id(self.subqueries[number].subplan) for number in groups}
+        self._specs: dict[int, ReadSpec] = {}
         self._repeated = _repeats_names(plan)
         self._estimates = Estimates(plan)
         self._done: dict[int, Frame] = {}
@@ -343,8 +346,7 @@ class Compiler:
     def _source(self, node: PhysicalReader) -> Frame:
         source, relation, window = node.source, node.relation.id, self._windows.get(node)
         end = input_end(source, relation, window, self._time.checkpoint)
-        kept = kept_share(node.filter, node.join_filters, self._estimates)
-        spec = replace(read_spec(node, key_values(self, node)), end=end, kept=kept)
+        spec = replace(self.reader_spec(node), end=end)
         shipped = ShippedSource(spec.projection, spec.names)
         frame = Frame(
             SparkRows(self.views, self.open_source(node, spec)),
@@ -355,6 +357,17 @@ class Compiler:
         )
         joined, closes = node in self._joined, bool(self._windows)
         return with_time(frame, node, window, self._time, end, joined=joined, closes=closes)
+
+    def reader_spec(self, node: PhysicalReader) -> ReadSpec:
+        """What a reader has to do for the plan."""
+        if id(node) not in self._specs:  # a relation may be read twice, with other tests
+            spec = read_spec(node, key_values(self, node))
+            self._specs[id(node)] = replace(
+                spec,
+                kept=kept_share(node.filter, node.join_filters, self._estimates),
+                hands_on=handed_by(self._keys_asked.get(node.relation.id, ()), node, spec),
+            )
+        return self._specs[id(node)]
 
     def _told_apart(self, rows: SqlText) -> SparkRows:
         """Rows of which Spark knows the columns by names of their own, which the user may see."""

@@ -19,11 +19,10 @@ from narrows.projection.columns import Aspect, DecodeProjection
 from narrows.projection.row_limit import RowLimit, SortValue
 from narrows.spark.sql.frame import column_name, fragment_name
 from narrows.worker.event_time import EventTime
-from narrows.worker.read_spec import KeyTest, ReadSpec
-from narrows.worker.table_keys import TableKeys
+from narrows.worker.read_spec import Gathered, KeyTest, KeyValues, ReadSpec
 
 
-def read_spec(node: PhysicalReader, key_values: Sequence[str | TableKeys] = ()) -> ReadSpec:
+def read_spec(node: PhysicalReader, key_values: Sequence[KeyValues] = ()) -> ReadSpec:
     """What the reader of this source has to decode, test, encode and ship; `key_values` are where
     it has the values from that its join filters test by."""
     source, relation, tests = node.source, node.relation.id, node.filter
@@ -64,7 +63,7 @@ def partial_spec(node: PhysicalPartialAggregation) -> ReadSpec:
     return replace(spec, partial=replace(partial, enough=node.limit))
 
 
-def key_spec(node: PhysicalReader, keys: Keys, key_values: Sequence[str | TableKeys]) -> ReadSpec:
+def key_spec(node: PhysicalReader, keys: Keys, key_values: Sequence[KeyValues]) -> ReadSpec:
     """What the reader has to do to tell the keys of its rows, and nothing else."""
     demand = looked_at(node, [keys.of])
     asked = replace(
@@ -75,20 +74,24 @@ def key_spec(node: PhysicalReader, keys: Keys, key_values: Sequence[str | TableK
         limit=None,
         join_filters=keys.filters,
     )
-    return replace(read_spec(asked, key_values), gathers="keys")
+    return replace(read_spec(asked, key_values), gathers=Gathered.KEYS)
 
 
 def _key_tests(
-    node: PhysicalReader, projection: DecodeProjection, values: Sequence[str | TableKeys]
+    node: PhysicalReader, projection: DecodeProjection, values: Sequence[KeyValues]
 ) -> tuple[KeyTest, ...]:
-    def place(tested: Expr) -> int:
-        path = source_path(tested, node.relation.id)
-        assert path is not None
-        return projection.by_place[path, Aspect.VALUE]
-
     # Without the values, the reader has all rows that Spark joins.
     filters = zip(node.join_filters, values, strict=False)
-    return tuple(KeyTest(place(made.tested), given) for made, given in filters)
+    return tuple(
+        KeyTest(leaf_place(node, projection, made.tested), given) for made, given in filters
+    )
+
+
+def leaf_place(node: PhysicalReader, projection: DecodeProjection, leaf: Expr) -> int:
+    """The column that holds a leaf of a reader's rows."""
+    path = source_path(leaf, node.relation.id)
+    assert path is not None
+    return projection.by_place[path, Aspect.VALUE]
 
 
 def _limit(node: PhysicalReader, projection: DecodeProjection) -> RowLimit | None:

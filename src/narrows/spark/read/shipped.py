@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from pyspark.sql.types import StructType
 
-from narrows.schema import BIGINT, BINARY, BOOLEAN, STRING, Array, DataType
+from narrows.schema import BIGINT, BINARY, BOOLEAN, INT, STRING, Array, DataType
 from narrows.spark.sql.types import spark_struct
-from narrows.worker.read_spec import ROWS_ONLY, ReadSpec
+from narrows.worker.handed_rows import ROWS, TASK
+from narrows.worker.read_spec import ROWS_ONLY, Gathered, ReadSpec
 from narrows.worker.row_order import ORDER_TYPE
 
 
@@ -22,8 +23,10 @@ def shipped_schema(spec: ReadSpec) -> StructType:
 
 def shipped_columns(spec: ReadSpec) -> list[tuple[str, DataType]]:
     """A data frame needs a column, also when only rows are counted."""
-    if spec.gathers is not None:
-        return [(spec.gathers, Array(key_type(spec.projection.columns[0].dtype)))]
+    if spec.gathers is Gathered.KEYS:
+        return [(spec.gathers.value, Array(key_type(spec.projection.columns[0].dtype)))]
+    if spec.gathers is Gathered.ROWS:
+        return [(TASK, INT), (ROWS, BINARY)]
     if spec.partial is not None:
         return list(zip(spec.partial.names, spec.partial.types, strict=True))
     if spec.computed is not None:

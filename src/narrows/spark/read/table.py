@@ -7,12 +7,11 @@ map over one row for each task has neither cost:
     range(0, tasks * step).where(id % step = 0).mapInArrow(read task number id / step)
 
 The rows that the filter drops are there to be believed in: Spark takes the map's result to be as
-large as the range, eight bytes a row, and chooses by that how to join. So there are as many as the
-table's columns that are read would fill, of the rows that are thought to pass its tests. Spark
-counts them through in compiled code, in no time.
+large as the range, eight bytes a row, and chooses by that how to join (`believed.py`).
 
 Where rows are tested by the keys of a join, those come in the same row, as a list: a subquery that
-Spark answers before it starts the tasks.
+Spark answers before it starts the tasks. So do the rows themselves, where they have been read for
+their keys and were few (`worker/handed_rows.py`): then tasks only pass them on.
 
 What reads the same of the same files is the same view, so Spark sees it, too: it broadcasts a table
 that a query joins twice only once, and the next query need not tell it everything again.
@@ -29,28 +28,23 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from narrows.connectors.base import SourceConnector
+from narrows.connectors.base import Available, SourceConnector
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.opening import open_source
-from narrows.optimizer.estimates import type_width
+from narrows.spark.read.believed import NUMBER_BYTES, believed_size, broadcast_bytes
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.rows import SqlText, Views, select
 from narrows.spark.sql.sql_text import quote
 from narrows.worker.carried import Carried
 from narrows.worker.count_files import forget_parts
-from narrows.worker.key_sets import key_set
+from narrows.worker.handed_rows import ROWS, TASK, handed_keys, handed_rows
+from narrows.worker.key_sets import KeySet, key_set
 from narrows.worker.read import read_share
-from narrows.worker.read_spec import ReadSpec
+from narrows.worker.read_spec import Gathered, KeyTest, ReadSpec
 
-_ROW_BYTES = 8
 _TASK_BYTES = 1 << 20
 """Bytes for which it pays to have another task."""
-_LARGE = 256 << 20
-"""Bytes above which nobody asks how large a table is exactly: far too large to broadcast."""
-_HARMLESS = 96 << 20
-"""Bytes that Spark can broadcast, if it must: where what is guessed about tests is wrong."""
-
 _KEPT_READS = 64
 
 
@@ -68,7 +62,7 @@ class TableReads:
         columns = [f"x{place}" for place in range(len(spec.names))]
         fragments = [f"y{place}" for place in range(len(spec.fragments))]
         same = replace(spec, names=tuple(columns), fragments=tuple(fragments), entry_log=None)
-        if spec.gathers is not None:  # read once more: what is counted, the other one counts
+        if spec.gathers is Gathered.KEYS:  # read once more: the other one counts
             same = replace(same, statistics=None)
         if same.partial is not None:
             folded = tuple(f"z{place}" for place in range(len(same.partial.names)))
@@ -82,17 +76,25 @@ class TableReads:
     def _view(self, spec: ReadSpec) -> str:
         source = open_source(spec.connector, spec.declared)
         available = source.available()
-        key = (pickle.dumps(spec), source.version(available))
         with self._lock:
-            if key not in self._views:
-                views = Views(self._spark)
-                frame = _read(self._spark, spec, source, source.whole(available))
-                self._views[key] = views, views.add(frame)
-                if len(self._views) > _KEPT_READS:
-                    _, (oldest, _) = self._views.popitem(last=False)
-                    oldest.close()
-            self._views.move_to_end(key)
-            return self._views[key][1]
+            return self._view_of(spec, source, available)
+
+    def _view_of(self, spec: ReadSpec, source: SourceConnector, available: Available) -> str:
+        key = (pickle.dumps(spec), source.version(available), broadcast_bytes(self._spark))
+        if key not in self._views:
+            handed = None
+            if spec.hands_on is not None and spec.gathers is None:
+                # Of the same look at what is there: its tasks are those that hand rows on.
+                gathering = replace(spec, gathers=Gathered.ROWS)
+                handed = handed_on(self._view_of(gathering, source, available))
+            views = Views(self._spark)
+            frame = _read(self._spark, spec, source, source.whole(available), handed)
+            self._views[key] = views, views.add(frame)
+            if len(self._views) > _KEPT_READS:
+                _, (oldest, _) = self._views.popitem(last=False)
+                oldest.close()
+        self._views.move_to_end(key)
+        return self._views[key][1]
 
     def forget(self) -> None:
         with self._lock:
@@ -107,33 +109,54 @@ def read_available(spark: SparkSession, spec: ReadSpec) -> DataFrame:
     return _read(spark, spec, source, source.whole(source.available()))
 
 
-def _read(spark: SparkSession, spec: ReadSpec, source: SourceConnector, entry: Entry) -> DataFrame:
+def handed_on(rows: str) -> SqlText:
+    """What all tasks hand on that ship their rows so: the same text, which Spark answers once."""
+    return select([f"map_from_entries(collect_list(struct({TASK}, {ROWS})))"], rows)
+
+
+def _read(
+    spark: SparkSession,
+    spec: ReadSpec,
+    source: SourceConnector,
+    entry: Entry,
+    handed: SqlText | None = None,
+) -> DataFrame:
     size = source.size(entry)
     shares = source.split(entry, min(spec.partitions, 1 + size // _TASK_BYTES))
     forget_parts(spec.statistics)  # of what was read before: there may have been more tasks
-    step = max(1, believed_size(spec, size) // _ROW_BYTES // max(len(shares), 1))
+    # What is gathered is the answer of a subquery, and never joined.
+    believed = 0 if spec.gathers else believed_size(spec, size, broadcast_bytes(spark))
+    step = max(1, believed // NUMBER_BYTES // max(len(shares), 1))
     carried = Carried((spec, shares))
+    tests = len(spec.keys)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reads, parts = carried.value
         for batch in batches:
             for place, row in enumerate(batch.column(0).to_pylist()):
-                task = row // step
-                keys = [key_set(column[place]) for column in batch.columns[1:]]
+                task, told = row // step, [column[place] for column in batch.columns[1:]]
+                there = handed_rows(told[tests]) if len(told) > tests else None
+                if there is not None:
+                    yield from there
+                    continue
+                keys = [_keys(test, told[number]) for number, test in enumerate(reads.keys)]
                 yield from read_share(reads, parts[task], task=task, keys=keys)
 
     rows = spark.range(0, len(shares) * step, 1, max(len(shares), 1)).where(f"id % {step} = 0")
-    if spec.keys:
-        keys = [parsed_column(f"({test.values})") for test in spec.keys]
-        rows = rows.select("id", *(key.alias(f"k{place}") for place, key in enumerate(keys)))
+    told = [_asked(test) for test in spec.keys]
+    if handed is not None:
+        told.append(f"try_element_at(({handed}), CAST(id div {step} AS INT))")
+    if told:
+        columns = [parsed_column(text).alias(f"k{place}") for place, text in enumerate(told)]
+        rows = rows.select("id", *columns)
     return rows.mapInArrow(read, shipped_schema(spec))
 
 
-def believed_size(spec: ReadSpec, payload: int) -> int:
-    """Bytes of what is shipped: its share of the payload, by the width of types, and of the rows,
-    by what is guessed about tests."""
-    columns = spec.projection.columns[: spec.projection.shipped]
-    width = sum(type_width(column.dtype) for column in columns)
-    share = width / max(type_width(spec.projection.row), 1.0)
-    shipped = payload * min(share, 1.0)
-    return min(_LARGE, int(shipped * spec.kept if shipped <= _HARMLESS else shipped))
+def _asked(test: KeyTest) -> str:
+    asked = f"({test.values.asked})"
+    return asked if test.values.handed is None else f"map_values({asked})"
+
+
+def _keys(test: KeyTest, told: pa.Scalar) -> KeySet:
+    handed = test.values.handed
+    return key_set(told) if handed is None else handed_keys(told, handed, test.values.place)
