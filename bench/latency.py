@@ -1,4 +1,4 @@
-"""How long a message takes to its row, with micro-batches and with `latency = 'low'`.
+"""How long a message takes to its row: with a job for each entry, and with `latency = 'low'`.
 
     python bench/latency.py [--messages 1000] [--rate 100] [--warm 200] [--only files|topics]
 
@@ -39,13 +39,25 @@ PATIENCE = 300.0
 IDLE_SECONDS = 5.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 LOW, SHARED = "WITH (latency = 'low')", ", shared = true"
+COPIED, COMPUTED, FOLDED = "n, t", "n, reverse(t) AS t", "n, acc_count(n) AS t"
+
+
+class Mode(NamedTuple):
+    """Options of the stream and of the pipeline, and what is selected."""
+
+    stream: str = ""
+    pipeline: str = ""
+    select: str = COPIED
+
+
 MODES = {
-    "micro-batches": ("", ""),
-    "latency = 'low'": ("", LOW),
-    "shared stream": (SHARED, ""),
-    "shared stream, latency = 'low'": (SHARED, LOW),
+    "its readers write": Mode(),
+    "computed by Spark": Mode(select=COMPUTED),
+    "micro-batches": Mode(select=FOLDED),
+    "latency = 'low'": Mode(pipeline=LOW),
+    "shared stream": Mode(SHARED),
+    "shared stream, latency = 'low'": Mode(SHARED, LOW),
 }
-"""Options of the stream and of the pipeline."""
 
 
 class Seen(NamedTuple):
@@ -164,14 +176,12 @@ def document(number: int) -> bytes:
 
 
 @contextmanager
-def running(
-    ends: Ends, options: tuple[str, str], folder: Path
-) -> Iterator[subprocess.Popen[bytes]]:
+def running(ends: Ends, mode: Mode, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """`narrows run` of a pipeline between two ends."""
     sql = folder / "p.sql"
-    stream, pipeline = options
     sql.write_text(
-        f"{ends.statements(stream)}CREATE PIPELINE p INTO out {pipeline} AS SELECT n, t FROM s;"
+        f"{ends.statements(mode.stream)}"
+        f"CREATE PIPELINE p INTO out {mode.pipeline} AS SELECT {mode.select} FROM s;"
     )
     command = [sys.executable, "-m", "narrows", "run", str(sql), "--state", str(folder / "state")]
     with (folder / "log").open("wb") as log:
@@ -185,11 +195,11 @@ def running(
         process.wait(PATIENCE)
 
 
-def measure(ends: Ends, options: tuple[str, str], folder: Path, given: argparse.Namespace) -> Seen:
+def measure(ends: Ends, mode: Mode, folder: Path, given: argparse.Namespace) -> Seen:
     watcher = threading.Thread(target=ends.watch)
     watcher.start()
     try:
-        with running(ends, options, folder) as process:
+        with running(ends, mode, folder) as process:
             ends.send(0)
             _await(ends, [0], process)
             _send(ends, range(1, 1 + given.warm), given.rate)
@@ -240,15 +250,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="narrows-latency-") as scratch:
         top = Path(scratch)
         if given.only != "topics":
-            for place, (name, options) in enumerate(MODES.items()):
+            for place, (name, mode) in enumerate(MODES.items()):
                 folder = _made(top / f"files-{place}")
-                show(f"file to file, {name}", measure(Files(folder), options, folder, given))
+                show(f"file to file, {name}", measure(Files(folder), mode, folder, given))
         if given.only != "files":
             with Broker(top / "broker") as broker:
-                for place, (name, options) in enumerate(MODES.items()):
+                for place, (name, mode) in enumerate(MODES.items()):
                     folder = _made(top / f"topics-{place}")
                     ends = Topics(broker.address, f"t{place}")
-                    show(f"topic to topic, {name}", measure(ends, options, folder, given))
+                    show(f"topic to topic, {name}", measure(ends, mode, folder, given))
 
 
 def _made(folder: Path) -> Path:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs all tests: those that need no Spark, and those of the kernel's sources, beside those that do,
-# file by file on two Sparks, each of which leaves half of two cores idle. What the first have to say
-# is shown at the end. They start JVMs by the dozen, so the classes of Spark are kept for these first.
+# file by file on two Sparks, each of which leaves half of two cores idle; long files go first
+# (`tests/spark/conftest.py`). What the others have to say is shown at the end. All of them start JVMs
+# by the dozen, so the classes of Spark are kept for these first.
 #
 #     tools/run_tests.sh .venv/bin/python
 cd "$(dirname "$0")/.." || exit 1
@@ -24,7 +25,7 @@ trap 'exit 130' INT TERM
 others=$!
 tools/check_kernel.sh test >"$kernel_said" 2>&1 &
 kernel=$!
-"$1" -m pytest tests/spark -n 2 --dist loadfile --durations=20
+"$1" -m pytest tests/spark -n 2 --dist loadfile --no-loadscope-reorder --durations=20
 spark=$?
 wait $others
 status=$?

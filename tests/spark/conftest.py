@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,34 @@ from narrows.spark.run.embedded import embedded_session
 
 SMALL_DATA = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
 """On a few rows, compiling code and starting tasks is all the time that a query takes."""
+
+
+LONG = (
+    "test_kill",
+    "test_golden_streams",
+    "test_kafka_kill",
+    "test_third_party_connector",
+    "test_random_pipelines",
+    "test_long_runs",
+    "test_third_party_format",
+)
+"""Files of few tests that take minutes, or wait for processes of their own. They go first: at the
+end, one of them would keep one of two workers busy, and the other would have nothing to do."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where files are dealt out to workers, the long ones go first, and then those of many tests
+    (`tools/run_tests.sh` tells xdist to leave it at that: it would go by the tests alone)."""
+    if not hasattr(config, "workerinput"):
+        return
+    tests = Counter(item.path for item in items)
+    places = {name: place for place, name in enumerate(LONG)}
+
+    def place(item: pytest.Item) -> tuple[int, int, str]:
+        path = item.path
+        return places.get(path.stem, len(LONG)), -tests[path], str(path)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="module")

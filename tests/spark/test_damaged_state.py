@@ -10,15 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.damage import DAMAGES
-from support.damaged_state import BASE, QUICK, WINDOWS, StateUnderTest, check_case
+from support.damaged_state import BASE, QUERIED, QUICK, WINDOWS, StateUnderTest, check_case
 
 KINDS = {
-    f"checkpoints/{BASE}/metadata": "truncated",
-    f"checkpoints/{BASE}/offsets/1": "flipped",
-    f"checkpoints/{BASE}/commits/1": "truncated",
-    f"checkpoints/{BASE}/commits/.1.crc": "flipped",
-    f"checkpoints/{BASE}/sources/0/1": "flipped",
+    f"checkpoints/{QUERIED}/metadata": "truncated",
+    f"checkpoints/{QUERIED}/offsets/1": "flipped",
+    f"checkpoints/{QUERIED}/commits/1": "truncated",
+    f"checkpoints/{QUERIED}/commits/.1.crc": "flipped",
+    f"checkpoints/{QUERIED}/sources/0/1": "flipped",
     f"entries/{BASE}/s/000000000001-000000000001.entries": "truncated",
+    f"entries/{BASE}/s/position": "missing",
     f"entries/{QUICK}/s/position": "truncated",
     f"pipelines/{BASE}.json": "flipped",
     f"statistics/{BASE}/s/00000000000000000001-0.json": "emptied",
@@ -27,8 +28,7 @@ KINDS = {
     f"windows/{WINDOWS}/steps/1.json": "flipped",
 }
 HEALS = {
-    f"checkpoints/{BASE}/commits/1": "missing",
-    f"entries/{QUICK}/s/position": "missing",
+    f"checkpoints/{QUERIED}/commits/1": "missing",
     f"newest/{WINDOWS}/e/0.json": "truncated",
     "version": "missing",
 }

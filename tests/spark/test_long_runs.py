@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from narrows.spark.streaming import feed, query_settings, source_log
 from narrows.worker import count_files
 from support.held import held_by_this_process, kept
-from support.long_run import LongRun
+from support.long_run import BY_QUERY, BY_READERS, LongRun
 
 SHORT = {
     "spark.sql.streaming.minBatchesToRetain": "5",
@@ -36,10 +36,11 @@ def keeps_little(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says it like this")
+@pytest.mark.parametrize("select", [BY_QUERY, BY_READERS], ids=["query", "readers"])
 def test_nothing_grows_with_the_number_of_batches(
-    keeps_little: SparkSession, tmp_path: Path
+    keeps_little: SparkSession, tmp_path: Path, select: str
 ) -> None:
-    runs = LongRun(keeps_little, tmp_path)
+    runs = LongRun(keeps_little, tmp_path, select)
     runs.put(70)
     with runs.session() as session:
         run = session.start("p", trigger="0 seconds")
@@ -54,7 +55,9 @@ def test_nothing_grows_with_the_number_of_batches(
     assert late.memory < early.memory + (16 << 20)
     assert late.descriptors < early.descriptors + 8
     source = runs.state / "checkpoints" / "p" / "sources" / "0"
-    assert max(path.read_text().count("\n") for path in source.glob("*.compact")) < 20
+    kept_lines = [path.read_text().count("\n") for path in source.glob("*.compact")]
+    assert max(kept_lines, default=0) < 20
+    assert bool(kept_lines) == (select == BY_QUERY)
     # Spark starts with what is left, and goes on from there.
     runs.put(25)
     for _ in range(2):

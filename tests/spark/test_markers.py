@@ -17,30 +17,41 @@ from narrows.logical.walk import topological
 from narrows.physical.nodes import PhysicalReader
 from narrows.spark.read.reader import read_spec
 from narrows.spark.streaming.feed import Feed
-from narrows.spark.write.sink_frame import copied_from
 
 STATE = "state [of] {all}"
 """A folder whose name Spark would take for a pattern."""
+BY_QUERY, BY_READERS = "SELECT a FROM s JOIN one ON x > 0", "SELECT a FROM s"
+"""A pipeline that has a streaming query, and one that needs none."""
 
 
-def _connect(spark: SparkSession, folder: Path) -> narrows.Session:
+def _connect(spark: SparkSession, folder: Path, select: str) -> narrows.Session:
     session = narrows.connect(spark, state=folder / STATE)
     session.execute(
         f"""
         CREATE STREAM s (a BIGINT) WITH (connector = 'file', path = '{folder}/in');
         CREATE SINK out WITH (connector = 'file', path = '{folder}/out');
-        CREATE PIPELINE p INTO out AS SELECT a FROM s;
+        CREATE TABLE one (x BIGINT) WITH (connector = 'file', path = '{folder}/one.json');
+        CREATE PIPELINE p INTO out AS {select};
         """
     )
     return session
 
 
+@pytest.fixture(params=[BY_QUERY, BY_READERS], ids=["query", "readers"])
+def select(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def session(spark: SparkSession, tmp_path: Path) -> Iterator[narrows.Session]:
+def session(spark: SparkSession, tmp_path: Path, select: str) -> Iterator[narrows.Session]:
     (tmp_path / "in").mkdir()
-    made = _connect(spark, tmp_path)
+    (tmp_path / "one.json").write_text('{"x": 1}\n')
+    made = _connect(spark, tmp_path, select)
     yield made
     made.close()
+
+
+only_by_query = pytest.mark.parametrize("select", [BY_QUERY], ids=["query"])
 
 
 def _put(folder: Path, *numbers: int) -> None:
@@ -57,12 +68,12 @@ def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
     session: narrows.Session, spark: SparkSession, tmp_path: Path
 ) -> None:
     _put(tmp_path, *range(7))
-    plain = copied_from(session.catalog.plan_pipeline("p"))
-    assert plain is not None
+    nodes = topological(session.catalog.plan_pipeline("p").physical)
+    reader = next(n for n in nodes if isinstance(n, PhysicalReader) and n.source.is_fed)
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", "5")
     try:
-        read = session._context.placed_for(plain.node, plain.spec, "p")
+        read = session._context.placed_for(reader, read_spec(reader), "p")
         checkpoint = session.state.checkpoint("p")
         Feed(read, checkpoint).take_all()
         (tmp_path / STATE / "entries/p/s/markers/000000000000.marker").unlink()
@@ -76,6 +87,7 @@ def test_files_taken_before_a_crash_are_read_by_any_number_of_tasks(
     assert len({path.name.split("-")[1] for path in (tmp_path / "out").glob("*.json")}) == 2
 
 
+@only_by_query
 def test_an_end_that_a_crash_left_unread_is_taken_back(
     session: narrows.Session, tmp_path: Path
 ) -> None:
@@ -125,7 +137,7 @@ def test_what_was_never_published_is_removed(session: narrows.Session, tmp_path:
 
 
 def test_a_restored_state_folder_may_have_any_times(
-    session: narrows.Session, spark: SparkSession, tmp_path: Path
+    session: narrows.Session, spark: SparkSession, tmp_path: Path, select: str
 ) -> None:
     for number in range(3):
         _put(tmp_path, number)
@@ -134,32 +146,34 @@ def test_a_restored_state_folder_may_have_any_times(
     for days, more in ((-30, 3), (30, 4), (0, 5)):
         _restore(tmp_path / STATE, time.time() + days * 24 * 3600)
         _put(tmp_path, more)
-        session = _connect(spark, tmp_path)
+        session = _connect(spark, tmp_path, select)
         session.start("p", once=True).await_done(timeout=120)
         session.close()
         assert _output(tmp_path) == list(range(more + 1))
 
 
 def test_a_state_folder_that_was_restored_in_part_is_refused(
-    session: narrows.Session, tmp_path: Path
+    session: narrows.Session, tmp_path: Path, select: str
 ) -> None:
     for number in range(3):
         _put(tmp_path, number)
         session.start("p", once=True).await_done(timeout=120)
-    log, checkpoint = tmp_path / STATE / "entries/p/s", session.state.checkpoint("p")
+    log = tmp_path / STATE / "entries/p/s"
+    come_to = session.state.checkpoint("p") if select == BY_QUERY else log / "position"
     (log / "000000000002-000000000002.entries").rename(tmp_path / "newest")
     _put(tmp_path, 3)
     with pytest.raises(narrows.NarrowsError, match=r"ends at entry 1, but .* come to entry 2"):
         session.start("p", once=True)
     (tmp_path / "newest").rename(log / "000000000002-000000000002.entries")
-    checkpoint.rename(tmp_path / "checkpoint")
+    come_to.rename(tmp_path / "elsewhere")
     with pytest.raises(narrows.NarrowsError, match="is incomplete: entries up to 2 were taken"):
         session.start("p", once=True)
-    (tmp_path / "checkpoint").rename(checkpoint)
+    (tmp_path / "elsewhere").rename(come_to)
     session.start("p", once=True).await_done(timeout=120)
     assert _output(tmp_path) == [0, 1, 2, 3]
 
 
+@only_by_query
 def test_a_batch_that_would_pass_over_files_stops(session: narrows.Session, tmp_path: Path) -> None:
     _put(tmp_path, 1)
     session.start("p", once=True).await_done(timeout=120)

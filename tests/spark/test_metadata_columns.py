@@ -117,7 +117,7 @@ def _written(folder: Path) -> list[dict[str, Any]]:
     ("fields", "mode"),
     [
         ("_file AS f, a, b.c AS c", "copy"),  # beside a fragment that the decoder makes
-        ("upper(_file) AS f, a, b.c AS c", "stream"),
+        ("upper(_file) AS f, a, b.c AS c", "jobs"),
     ],
 )
 def test_pipelines_write_them(
@@ -128,7 +128,7 @@ def test_pipelines_write_them(
     (explained,) = session.execute("EXPLAIN PIPELINE p")
     assert f"- {expected_mode}" in str(explained)
     session.start("p", once=True).await_done(timeout=120)
-    change = str.upper if mode == "stream" else str
+    change = str.upper if mode == "jobs" else str
     assert _written(folder) == [
         {"f": change(_file(folder, a)), "a": a, "c": a * 10} for a in range(1, 5)
     ]

@@ -12,6 +12,7 @@ import narrows
 
 SELECTS = {
     "p": "SELECT a FROM s",
+    "j": "SELECT s.a FROM s JOIN t ON t.a = 0",
     "l": "SELECT a FROM s",
     "w": "SELECT max(a) AS a FROM e GROUP BY tumblingwindow('ss', 1)",
     "c": "SELECT max(a) AS a FROM e GROUP BY countwindow(1)",
@@ -24,6 +25,7 @@ def _connect(spark: SparkSession, folder: Path, state: str) -> narrows.Session:
     files = "connector = 'file', path"
     session.execute(
         f"""
+        CREATE TABLE t (a BIGINT) WITH ({files} = '{folder}/in/0.json');
         CREATE STREAM s (a BIGINT) WITH ({files} = '{folder}/in');
         CREATE STREAM e (a BIGINT) WITH ({files} = '{folder}/in',
           eventtime = 'a', eventtime_unit = 's');
@@ -47,7 +49,7 @@ def _output(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "in_flight"), [("p", True), *((name, False) for name in SELECTS)]
+    ("pipeline", "in_flight"), [("j", True), *((name, False) for name in SELECTS)]
 )
 def test_a_moved_state_folder_goes_on(
     pipeline: str, in_flight: bool, small_data: SparkSession, tmp_path: Path

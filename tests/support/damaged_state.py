@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.worker.dead_letters import read_dead_letters
 
-BASE, WINDOWS, SHARED, QUICK = "p", "w", "q", "l"
-PIPELINES = (BASE, WINDOWS, SHARED, QUICK)
+BASE, QUERIED, WINDOWS, SHARED, QUICK = "p", "c", "w", "q", "l"
+PIPELINES = (BASE, QUERIED, WINDOWS, SHARED, QUICK)
 _NUMBERS = re.compile(r"\d+")
 _LEFT_OUT = re.compile(
     r"spark\.log|state/|segments/|\.lock$|registry\.lock|/rows/|parquet|_SUCCESS"
@@ -80,6 +80,7 @@ class StateUnderTest:
         session.execute(
             f"""
             CREATE TABLE t (a BIGINT) WITH ({files} = '{self.work}/table');
+            CREATE TABLE u (a BIGINT) WITH ({files} = '{self.work}/table');
             CREATE STREAM s (a BIGINT) WITH ({files} = '{self.work}/in');
             CREATE STREAM e (a BIGINT) WITH ({files} = '{self.work}/in',
               eventtime = 'a', eventtime_unit = 's');
@@ -89,6 +90,7 @@ class StateUnderTest:
         )
         selects = {
             BASE: "SELECT a FROM s",
+            QUERIED: "SELECT s.a FROM s JOIN u ON u.a = 1",
             WINDOWS: "SELECT max(a) AS a FROM e GROUP BY tumblingwindow('ss', 1)",
             SHARED: "SELECT a FROM h",
             QUICK: "SELECT a FROM s",

@@ -108,6 +108,10 @@ class EntryLog(TakenEntries):
         """Is what is in memory what is on the disk? Not after a failed write: one looks again."""
         self._swept = False
 
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
     def last(self) -> int:
         self._load()
         return self._last

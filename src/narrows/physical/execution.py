@@ -1,7 +1,9 @@
 """How a pipeline runs: decided here, from its plan, and shown by EXPLAIN with the reason.
 
-copy         its readers write: what is computed they can compute, so no row need cross the JVM
-continuous   the same without micro-batches, in tasks that run as long as the pipeline
+copy         its readers write: what is computed they can compute, so no row need cross the JVM; in
+             a job for each entry
+continuous   the same in tasks that run as long as the pipeline
+jobs         Spark computes rows, each of one row of the stream; in a job for each entry, too
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
 windows      its readers fold rows into windows, in files; tasks merge those that close
@@ -16,7 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from narrows.logical.nodes import Aggregation, DataSink, DecodedSource, Node, Sort, Tail, Window
+from narrows.logical.nodes import (
+    Aggregation,
+    DataSink,
+    DecodedSource,
+    Filter,
+    Generate,
+    Node,
+    Project,
+    Sort,
+    Tail,
+    Window,
+)
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
@@ -34,6 +47,7 @@ from narrows.projection.columns import Aspect, DecodeProjection, Path
 class ExecutionMode(Enum):
     COPY = "copy"
     CONTINUOUS = "continuous"
+    JOBS = "jobs"
     GROUPED = "grouped"
     WINDOWS = "windows"
     TABLES = "tables"
@@ -65,6 +79,9 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
             how = f"its readers write, for {why}, in tasks that run as long as it does"
             return Execution(ExecutionMode.CONTINUOUS, how)
         return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
+    alone = made_of(rows)
+    if alone is not None and alone.source.is_fed and not shared:
+        return Execution(ExecutionMode.JOBS, "Spark computes columns, and nothing is kept")
     if window_groups(rows) is not None:
         writes = isinstance(rows, PhysicalProject) and rows.in_reader
         then = "tasks write" if writes else "Spark computes the rows of"
@@ -156,6 +173,15 @@ def selected_paths(project: PhysicalProject, reader: PhysicalReader) -> list[Pat
     shipped = DecodeProjection(source.schema, reader.shipped, metadata=source.metadata).by_place
     paths = [source_path(named.expr, reader.relation.id) for _, named in project.computed]
     return [p if p is not None and (p, Aspect.VALUE) in shipped else None for p in paths]
+
+
+def made_of(rows: Node) -> DecodedSource | None:
+    """The source of which these rows are made, each of one row and of nothing else; None where rows
+    meet others: those of a table, of the same batch, or of batches before."""
+    node = rows
+    while isinstance(node, (Filter, Project, Generate)):
+        (node,) = node.children
+    return node if isinstance(node, DecodedSource) else None
 
 
 def read_alone(rows: Node) -> PhysicalReader | None:

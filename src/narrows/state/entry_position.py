@@ -23,7 +23,7 @@ from narrows.errors import NarrowsError
 from narrows.files.atomic import write_atomically
 from narrows.files.small import damaged, read_small, write_small
 
-_POSITION, _FIRST = "position", "first"
+POSITION, _FIRST = "position", "first"
 _FIRST_MAGIC = "narrows-first-entry-1"
 _HINT = (
     "restore the state folder from a backup, or start the pipeline anew: `narrows reset <pipeline>`"
@@ -34,7 +34,7 @@ class EntryPosition:
     """The position in a folder of entries. One process writes, see the lock of the state folder."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._path = Path(folder) / _POSITION
+        self._path = Path(folder) / POSITION
         self._file: int | None = None
         self._place = 0
 
@@ -85,7 +85,7 @@ class EntryPosition:
 
 def had_position(folder: Path) -> bool:
     """Has the pipeline ever had low latency?"""
-    return (folder / _POSITION).exists() or (folder / _FIRST).exists()
+    return (folder / POSITION).exists() or (folder / _FIRST).exists()
 
 
 def first_entry(folder: str | os.PathLike[str]) -> int:

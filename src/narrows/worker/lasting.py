@@ -72,9 +72,13 @@ class EntryWork:
 
     def do(self, message: bytes) -> str:
         told: dict[str, Any] = json.loads(message)
-        number, task = told["number"], told["task"]
-        rows = read_entry(self.read, told["entry"], number, task, told["tasks"])
-        return receipts_to_text(write_task(self.write, rows, number, task))
+        return receipts_to_text(
+            self.copy(told["number"], told["entry"], told["task"], told["tasks"])
+        )
+
+    def copy(self, number: int, entry: object, task: int, tasks: int) -> Receipts:
+        rows = read_entry(self.read, entry, number, task, tasks)
+        return write_task(self.write, rows, number, task)
 
 
 def message_of(entry: object, number: int, task: int, tasks: int) -> bytes:

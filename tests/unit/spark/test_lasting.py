@@ -12,9 +12,10 @@ import pytest
 
 from narrows.errors import Code, NarrowsError
 from narrows.spark.streaming import lasting
-from narrows.spark.streaming.continuous import ContinuousQuery, EntryLoop
+from narrows.spark.streaming.entry_loop import EntryLoop, EntryQuery
+from narrows.spark.streaming.entry_tasks import LastingEntryTasks
 from narrows.spark.streaming.handover import begin_position
-from narrows.spark.streaming.lasting import LastingTasks
+from narrows.spark.streaming.pauses import Pauses
 from narrows.spark.streaming.slots import Slots
 from narrows.spark.write.sink import RowsWritten
 from narrows.worker.lasting import EntryWork
@@ -28,13 +29,13 @@ def copying(tmp_path: Path) -> Copying:
     return Copying(tmp_path)
 
 
-def _start(spark: ThreadSpark, copying: Copying, tasks: int = 1, **how: bool) -> ContinuousQuery:
+def _start(spark: ThreadSpark, copying: Copying, tasks: int = 1, **how: bool) -> EntryQuery:
     read = replace(copying.read, partitions=tasks)
     given: Any = spark
-    lasts = LastingTasks(given, "p", tasks, EntryWork(read, copying.write))
+    lasts = LastingEntryTasks(given, "p", tasks, EntryWork(read, copying.write))
     position = begin_position(read, copying.folder / "checkpoint")
     loop = EntryLoop(read, copying.write, position, RowsWritten(), lasts)
-    return ContinuousQuery("p", loop, lasts, bounded=how.get("bounded", False))
+    return EntryQuery("p", loop, lasts, None if how.get("bounded") else Pauses())
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from narrows.expressions.nodes import (
     columns_of_all,
     rewrite,
 )
+from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import (
     Aggregation,
     DecodedSource,
@@ -61,6 +62,7 @@ from narrows.logical.relational_nodes import (
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates
+from narrows.physical.execution import made_of
 from narrows.physical.join_filters import kept_share
 from narrows.physical.nodes import (
     PhysicalPartialAggregation,
@@ -138,6 +140,15 @@ def compile_plan(
     with closing(Views(spark)) as views:
         compiler = Compiler(plan, views, open_source, time or RunTime(), given or {})
         return _named(plan, compiler.frame(plan))
+
+
+def is_planned_once(plan: Node) -> bool:
+    """May the data frame of a plan be run again and again, whenever there are new rows? It makes
+    each row of one row, and of nothing else: no table whose content may change, and no `now()`,
+    `rand()` and `uuid()`, of which Spark fixes the time and the lots before it runs anything."""
+    return made_of(plan) is not None and all(
+        is_deterministic(expr) for node in topological(plan) for expr in node.expressions
+    )
 
 
 def compile_node(

@@ -21,7 +21,7 @@ from narrows.explain.plan import Plan
 from narrows.spark.run.late_rows import LateRows
 from narrows.spark.shared.group_member import MemberQuery
 from narrows.spark.shared.reads import SharedReads
-from narrows.spark.streaming.continuous import ContinuousQuery
+from narrows.spark.streaming.entry_loop import EntryQuery
 from narrows.spark.streaming.failures import Attempts, Verdict, reason_of
 from narrows.spark.streaming.feed import FedQuery
 from narrows.spark.streaming.intake import Intake
@@ -125,7 +125,7 @@ class PipelineRun:
     @property
     def _intakes(self) -> Sequence[Intake]:
         query = self._query
-        return query.intakes if isinstance(query, FedQuery | ContinuousQuery) else ()
+        return query.intakes if isinstance(query, FedQuery | EntryQuery) else ()
 
     def shared(self) -> Mapping[str, Mapping[str, Any]]:
         """What is to be said of each shared stream that it reads."""
@@ -139,15 +139,13 @@ class PipelineRun:
     def end_soon(self) -> None:
         """What is being read is the last, where no query of Spark's is in the way."""
         with self._lock:
-            if self._status == RUNNING and isinstance(self.query, ContinuousQuery | MemberQuery):
+            if self._status == RUNNING and isinstance(self.query, EntryQuery | MemberQuery):
                 self._stopping = True
                 self.query.leave_soon()
 
     def finish(self, deadline: float) -> None:
         """Waits for the end of the micro-batch that runs, or until then."""
-        if self._status == RUNNING and isinstance(
-            self.query, FedQuery | ContinuousQuery | MemberQuery
-        ):
+        if self._status == RUNNING and isinstance(self.query, FedQuery | EntryQuery | MemberQuery):
             self.query.finish(deadline)
 
     def stop(self) -> None:

@@ -67,8 +67,7 @@ class Member:
     is_quick: bool = False
     """Is it to have its rows within milliseconds? Its readers write then."""
     is_planned_once: bool = False
-    """Spark need not plan it again for each job: nothing in it, such as `now()`, has a value that
-    is fixed by planning."""
+    """Its frame may be run again and again (`spark.compile.plan`)."""
 
     def __post_init__(self) -> None:
         self._frames: dict[int, DataFrame] = {}
@@ -79,10 +78,11 @@ class Member:
         self.begin()
 
     def frame(self, partitions: int) -> DataFrame:
-        """The result of one that Spark computes. It is analyzed once: whoever is given a lane of
-        its own, because somebody has failed, is to show soon whether it is to blame."""
+        """The result of one that Spark computes. It is analyzed once, if that will do: whoever is
+        given a lane of its own, because somebody has failed, is to show soon whether it is to
+        blame."""
         assert not isinstance(self.result, ReadSpec)
-        if partitions not in self._frames:
+        if partitions not in self._frames or not self.is_planned_once:
             self._frames[partitions] = self.result(partitions)
         return self._frames[partitions]
 

@@ -174,15 +174,13 @@ class Lane(threading.Thread):
         most = max(1, self._group.parallelism // 2) if self.alone else self._group.parallelism
         partitions = max(1, min(most, -(-max(sizes) // _PARTITION_BYTES)))
         self._partitions = partitions
-        if partitions not in self._frames:
+        if partitions not in self._frames or not all(each.is_planned_once for each in due):
             results = [member.frame(partitions) for member in due if member.copies is None]
             copies = [member.copies for member in due if member.copies is not None]
             if copies:
                 results.append(copied(self._spark, copies, partitions, tasks=most))
             self._frames[partitions] = _together(self._spark, results)
-        frame = self._frames[partitions]
-        # Selecting makes a query of its own: `current_timestamp()` is that of this job.
-        return frame if all(member.is_planned_once for member in due) else frame.select("*")
+        return self._frames[partitions]
 
     def _size(self, member: Member, until: int) -> int:
         return sum(entry.size for entry in self._group.log.entries(member.position, until))

@@ -7,12 +7,11 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from narrows.files.names import file_name
-from narrows.logical.conjuncts import is_deterministic
-from narrows.logical.nodes import DecodedSource, Filter, Node, Project
+from narrows.logical.nodes import DecodedSource
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
-from narrows.spark.compile.plan import compile_plan
+from narrows.spark.compile.plan import compile_plan, is_planned_once
 from narrows.spark.shared.group_member import Member, member_source, written
 from narrows.spark.shared.reads import Reads, SharedReads
 from narrows.spark.shared.streams import SharedStreams
@@ -81,15 +80,3 @@ def _member(pipeline: PipelineQuery, read: Reads) -> Member:
     member = Member(name, write, computed, tasks, published=pipeline.written, is_planned_once=once)
     member.frame(1)  # what Spark will not take is said before anything starts
     return member
-
-
-def is_planned_once(plan: Node) -> bool:
-    """May Spark plan this once, and run it whenever there are new rows? It makes each row of one
-    row, and of nothing else: no table whose content may change, no `now()` and no `rand()`, for
-    which Spark draws a value while it plans."""
-    node = plan
-    while isinstance(node, (Filter, Project)):
-        if not all(is_deterministic(expr) for expr in node.expressions):
-            return False
-        (node,) = node.children
-    return isinstance(node, DecodedSource)

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from narrows.connectors.entry_log import EMPTY
+from narrows.connectors.entry_log import EMPTY, EntryLog
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.streaming.checksums import agrees, sums_of
 from narrows.spark.streaming.markers import entry_of
 from narrows.spark.streaming.source_log import COMPACT, move, move_schemas, shorten
+from narrows.state.entry_position import POSITION
 from narrows.worker.watermark import checkpoint_watermark, last_commit
 
 _LINE = 4 << 10
@@ -62,6 +63,29 @@ def marker_position(checkpoint: Path, folder: Path, first: int = 0) -> MarkerPos
     if committed > count:
         raise _is_damaged(source / str(committed), "it is missing")
     return MarkerPosition(first + committed, entry, newest_ms)
+
+
+def check_unread(log: EntryLog, position: MarkerPosition, waiting: Sequence[int]) -> None:
+    """Makes sure that the log of entries, what the checkpoint says of it and the markers that wait
+    belong together.
+
+    A crash may have come between taking an entry and giving it a marker, so the newest may be
+    missing. Anything else that does not fit is not what a crash leaves: somebody restored or
+    removed a part of the state folder, and going on would lose rows or read them twice.
+    """
+    last, given = log.last(), max(position.taken, position.committed, *waiting)
+    if given > last:
+        raise log.is_behind(given)
+    missing = sorted(set(range(position.committed + 1, last + 1)) - set(waiting))
+    if missing and missing != [last]:
+        raise fail(
+            Code.UNREADABLE_FILE,
+            f"the state in `{log.folder}` is incomplete: entries up to {last} were taken, the"
+            f" checkpoint has come to entry {position.committed}, and neither that nor"
+            f" `{log.folder / POSITION}` says whether entry {missing[0]} was read",
+            hint="all this belongs together: restore the whole state folder, or start the pipeline"
+            " anew: `narrows reset <pipeline>`",
+        )
 
 
 def check_checkpoint(checkpoint: Path) -> None:

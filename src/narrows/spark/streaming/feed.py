@@ -19,11 +19,11 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.connectors.base import Available
-from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.read.marker_source import markers_folder
 from narrows.spark.streaming.checkpoint import (
     MarkerPosition,
     check_markers,
+    check_unread,
     forget_taken,
     marker_position,
     relocate,
@@ -35,7 +35,7 @@ from narrows.state.entry_position import first_entry
 from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
 
-_LOOKS_AGAIN = 50
+LOOKS_AGAIN = 50
 """Milliseconds between two looks for something new, at least."""
 
 _KNOWS_ITS_LAG_FOR = 5.0
@@ -101,19 +101,9 @@ class Feed:
         return marker_position(self._checkpoint, self._folder, self._first)
 
     def _recover(self, position: MarkerPosition) -> None:
-        """Sees to it that there is a marker for each entry that has not been read, and no other.
-
-        A crash may have come between taking an entry and giving it a marker, so the newest may be
-        missing. Anything else that does not fit is not what a crash leaves: somebody restored or
-        removed a part of the state folder, and going on would lose rows or read them twice.
-        """
-        last, given = self.intake.log.last(), max(position.taken, self._markers.last)
-        if given > last:
-            raise self.intake.log.is_behind(given)
-        unread = range(position.committed + 1, last + 1)
-        missing = sorted(set(unread) - set(self._markers.waiting))
-        if missing and missing != [last]:
-            raise self._is_incomplete(missing, position)
+        """Sees to it that there is a marker for each entry that has not been read, and no other."""
+        check_unread(self.intake.log, position, self._markers.waiting)
+        unread = range(position.committed + 1, self.intake.log.last() + 1)
         for entry in unread:
             if not self._markers.is_intact(entry):
                 self._give(entry)
@@ -123,16 +113,6 @@ class Feed:
     @property
     def is_gone(self) -> bool:
         return not self._folder.exists()
-
-    def _is_incomplete(self, missing: Sequence[int], position: MarkerPosition) -> NarrowsError:
-        return fail(
-            Code.UNREADABLE_FILE,
-            f"the state of `{self._spec.source}` in `{self._folder.parent}` is incomplete: entries"
-            f" up to {self.intake.log.last()} were taken, the checkpoint has come to entry"
-            f" {position.committed}, and nothing says whether entry {missing[0]} was read",
-            hint="the checkpoint and the log of entries belong together: restore the whole state"
-            " folder, or start the pipeline anew: `narrows reset <pipeline>`",
-        )
 
     def _admit(self, available: Available) -> bool:
         """Takes as much as one micro-batch may have; false when nothing is new."""
@@ -171,7 +151,7 @@ class FedQuery:
         self._bounded = bounded
         self._raised = raised
         # Who waits for the end of a bounded run must not wait for the next look.
-        self._every = (_LOOKS_AGAIN if bounded else max(trigger / 2, _LOOKS_AGAIN)) / 1_000
+        self._every = (LOOKS_AGAIN if bounded else max(trigger / 2, LOOKS_AGAIN)) / 1_000
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(

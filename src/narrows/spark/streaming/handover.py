@@ -1,4 +1,4 @@
-"""From micro-batches to low latency and back: a pipeline goes on from the same entry.
+"""From a streaming query of Spark's to none and back: a pipeline goes on from the same entry.
 
 What says how far it has come is Spark's checkpoint, or a position of ours
 (`state/entry_position.py`). Whoever starts a pipeline makes sure that it is the right one of both.
@@ -9,26 +9,30 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from narrows.connectors.entry_log import EntryLog
 from narrows.spark.read.marker_source import markers_folder
-from narrows.spark.streaming.checkpoint import check_checkpoint, marker_position
+from narrows.spark.streaming.checkpoint import check_checkpoint, check_unread, marker_position
+from narrows.spark.streaming.markers import waiting_in
 from narrows.state.entry_position import EntryPosition, first_entry, set_first_entry
 from narrows.worker.read_spec import ReadSpec
 
 
 def begin_position(read: ReadSpec, checkpoint: Path) -> EntryPosition:
-    """The position of a pipeline of low latency, which may have had micro-batches before."""
+    """The position of a pipeline without a query, which may have had one before."""
     assert read.entry_log is not None
     position = EntryPosition(read.entry_log)
     if position.read() is None:
         check_checkpoint(checkpoint)
-        first = first_entry(read.entry_log)
-        position.begin(marker_position(checkpoint, markers_folder(read), first).committed)
+        markers = markers_folder(read)
+        come_to = marker_position(checkpoint, markers, first_entry(read.entry_log))
+        check_unread(EntryLog(read.entry_log), come_to, waiting_in(markers))
+        position.begin(come_to.committed)
     return position
 
 
 def end_position(read: ReadSpec, checkpoint: Path) -> None:
-    """Has a pipeline that had low latency begin a checkpoint of Spark's, where it stands. The
-    position goes last: what a crash cuts short is done again."""
+    """Has a pipeline that had no query begin a checkpoint of Spark's, where it stands. The position
+    goes last: what a crash cuts short is done again."""
     assert read.entry_log is not None
     position = EntryPosition(read.entry_log)
     published = position.read()

@@ -3,7 +3,7 @@
     what is there ─► an entry, in the log ─► (somebody reads and publishes it) ─► the source is told
 
 How an entry gets to whoever reads it is not its business: by a marker for a query of Spark's
-(`feed.py`), or straight to tasks that last (`continuous.py`).
+(`feed.py`), or straight to tasks (`entry_loop.py`).
 """
 
 from __future__ import annotations

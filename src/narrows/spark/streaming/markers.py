@@ -35,6 +35,12 @@ def entry_of(name: str) -> int | None:
     return int(stem) if suffix == _SUFFIX and stem.isdecimal() else None
 
 
+def waiting_in(folder: Path) -> list[int]:
+    """The entries that have a marker there, in order."""
+    found = (entry_of(name) for name in os.listdir(folder)) if folder.is_dir() else ()
+    return sorted(entry for entry in found if entry is not None)
+
+
 class Markers:
     """The markers in a folder. One process gives them, see the lock of the state folder."""
 
@@ -48,8 +54,7 @@ class Markers:
         sweep(self._folder)
         self._time = newest_ms * _MILLISECOND
         self._committed = committed
-        found = (entry_of(name) for name in os.listdir(self._folder))
-        self._waiting = sorted(entry for entry in found if entry is not None)
+        self._waiting = waiting_in(self._folder)
         self.forget(committed)
 
     @property

@@ -1,4 +1,4 @@
-"""A pipeline and the streaming query that runs it: from its plan to rows in its sinks."""
+"""A pipeline and what runs it, a streaming query or a loop: from its plan to rows in its sinks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from narrows.catalog.objects import Source
@@ -24,12 +24,21 @@ from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
+from narrows.spark.compile.plan import compile_plan, is_planned_once
+from narrows.spark.read.entry_source import entry_rows
 from narrows.spark.read.reader import read_spec
+from narrows.spark.sql.own_session import brought_into
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
-from narrows.spark.streaming.continuous import ContinuousQuery, EntryLoop
-from narrows.spark.streaming.feed import FedQuery, Feed
+from narrows.spark.streaming.entry_loop import EntryLoop, EntryQuery
+from narrows.spark.streaming.entry_tasks import (
+    EntryJobs,
+    EntryTasks,
+    LastingEntryTasks,
+    copying,
+)
+from narrows.spark.streaming.feed import LOOKS_AGAIN, FedQuery, Feed
 from narrows.spark.streaming.handover import begin_position, end_position
-from narrows.spark.streaming.lasting import LastingTasks
+from narrows.spark.streaming.pauses import Looks, Pauses, Ticks
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.streaming.running import Phase, Running
 from narrows.spark.streaming.window_plan import window_steps
@@ -39,7 +48,6 @@ from narrows.spark.windows.closing import ClosedMark, closing_run, run_time, str
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.join_lag import join_lag
 from narrows.spark.windows.windows import windows_of
-from narrows.spark.write.copy import copy_stream
 from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.state.entry_position import first_entry
@@ -48,6 +56,8 @@ from narrows.worker.read_spec import ReadSpec
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
 
+_ENTRY_BY_ENTRY = (ExecutionMode.COPY, ExecutionMode.CONTINUOUS, ExecutionMode.JOBS)
+"""Without a streaming query."""
 _ROWS_KEPT_AS = "json"
 """The format in which the state folder keeps rows of sinks that take rows, until they are shown."""
 
@@ -65,7 +75,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class PipelineQuery:
-    """A pipeline that is to run as a streaming query."""
+    """A pipeline that is to run: as a streaming query, if it needs one."""
 
     context: Context
     name: str
@@ -88,8 +98,8 @@ class PipelineQuery:
         nodes = [n for n in topological(self.plan.physical) if isinstance(n, DataSink)]
         by_name = {node.sink.name: self._target(node) for node in nodes}
         # The numbers of batches are those of entries, as long as there is one source; or Spark's,
-        # which begin anew where it comes after tasks that lasted.
-        before = 0 if self.mode is ExecutionMode.CONTINUOUS else self._first_entry
+        # which begin anew where it comes after none.
+        before = 0 if self.mode in _ENTRY_BY_ENTRY else self._first_entry
         first = self.context.state.first_batch(self.name) + before
         return WriteSpec(tuple(by_name[name] for name in self.sinks), first)
 
@@ -118,10 +128,10 @@ class PipelineQuery:
 
     def phases(self) -> list[Phase]:
         """What runs one after the other; which way that is, is in its plan."""
-        if self.mode is ExecutionMode.CONTINUOUS:
-            return [lambda previous: self.start_continuously()]
-        if self.mode is ExecutionMode.COPY:
-            return [lambda previous: self.start_copying(), *self.closing_phases()]
+        if self.mode in _ENTRY_BY_ENTRY:
+            if self.mode is ExecutionMode.JOBS:
+                self._compiled[1] = self._compiled_for(1)
+            return [lambda previous: self.start_entries()]
         if self.mode is ExecutionMode.WINDOWS:
             steps = window_steps(
                 self.context, self.name, self.plan, self._place, self.write, self.written
@@ -145,15 +155,6 @@ class PipelineQuery:
         feeds = [self._feed(read) for _, read in self._fed]
         return self._start(stream, feeds, self.pace)
 
-    def start_copying(self) -> FedQuery:
-        """Starts a pipeline that computes nothing: its readers write."""
-        plain = copied_from(self.plan)
-        assert plain is not None, "the plan says so"
-        read = self._place(plain.node, plain.spec)
-        feeds = [self._feed(read)]
-        told = copy_stream(self.context.spark, read, self.write)
-        return self._begin(self._publishing(told, feeds), feeds, self.pace)
-
     def start_folding(self, steps: WindowSteps) -> FedQuery:
         """Starts a pipeline whose tasks keep its windows."""
         if steps.keeper.was_closing:
@@ -161,21 +162,52 @@ class PipelineQuery:
         feeds = [self._feed(steps.keeper.spec.read)]
         return self._begin(self._publishing(steps.folded(), feeds, run=steps.run), feeds, self.pace)
 
-    def start_continuously(self) -> ContinuousQuery:
-        """The same without a streaming query: tasks that last read and write."""
-        plain = copied_from(self.plan)
-        assert plain is not None, "the plan says so"
-        read = replace(self._place(plain.node, plain.spec), partitions=self.tasks)
-        position = begin_position(read, self.checkpoint)
-        tasks = LastingTasks(
-            self.context.spark, f"pipeline `{self.name}`", self.tasks, EntryWork(read, self.write)
-        )
+    def start_entries(self) -> EntryQuery:
+        """Starts a pipeline that needs no streaming query."""
+        read, tasks = self._entry_tasks()
         try:
+            position = begin_position(read, self.checkpoint)
             loop = EntryLoop(read, self.write, position, self.written, tasks)
-            return ContinuousQuery(self.name, loop, tasks, bounded=self.pace.once)
+            return EntryQuery(self.name, loop, tasks, None if self.pace.once else self._looks)
         except BaseException:
             tasks.stop()
             raise
+
+    def _entry_tasks(self) -> tuple[ReadSpec, EntryTasks]:
+        """What it reads, and who does."""
+        spark = self.context.spark
+        if self.mode is ExecutionMode.JOBS:
+            ((_, read),) = self._fed
+            once = is_planned_once(rows_of(self.plan.physical))
+            return read, EntryJobs(spark, self._computing, read.partitions, planned_once=once)
+        plain = copied_from(self.plan)
+        assert plain is not None, "the plan says so"
+        read = self._place(plain.node, plain.spec)
+        if self.mode is ExecutionMode.COPY:
+            work = EntryWork(read, self.write)
+            return read, EntryJobs(spark, copying(work), read.partitions)
+        read = replace(read, partitions=self.tasks)
+        work = EntryWork(read, self.write)
+        return read, LastingEntryTasks(spark, self.name, self.tasks, work)
+
+    def _computing(self, own: SparkSession, tasks: int) -> DataFrame:
+        """A job that Spark has a part in."""
+        told = self._compiled.pop(tasks, None)
+        return brought_into(own, self._compiled_for(tasks) if told is None else told)
+
+    def _compiled_for(self, tasks: int) -> DataFrame:
+        spark = self.context.spark
+
+        def open_entry(node: DecodedSource, spec: ReadSpec) -> DataFrame:
+            return entry_rows(spark, self._place(node, spec), tasks)
+
+        rows = compile_plan(rows_of(self.plan.physical), spark, open_entry)
+        return written_by_tasks(sink_frame(self.plan, rows), self.write)
+
+    @cached_property
+    def _compiled(self) -> dict[int, DataFrame]:
+        """What was compiled before anything started, by how many tasks it has."""
+        return {}
 
     def closing_phases(self) -> list[Phase]:
         """What a bounded run does at the end of its input; nothing when it has no windows."""
@@ -315,21 +347,18 @@ class PipelineQuery:
         checkpoint = str(self.checkpoint.absolute())
         relocate(self.checkpoint, self.context.state.clock(self.name), parts=2)
         writer = writer.queryName(file_name(self.name)).option("checkpointLocation", checkpoint)
-        every = self._gathering_time or pace.trigger
+        every = self._trigger
         if pace.once:
             writer = writer.trigger(availableNow=True)
             for feed in feeds:
                 feed.take_all(ends=pace.closes and self._knows_its_end)
         else:
             # Spark knows fewer words for units than we do.
-            milliseconds = parse_duration(every) or 0
-            writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
+            writer = writer.trigger(processingTime=f"{every} milliseconds")
         closes_later = pace.closes and not self._knows_its_end
         with query_settings(self.context.spark, self.plan.physical, closes_later=closes_later):
             query = writer.start()
-        return FedQuery(
-            query, feeds, parse_duration(every) or 0, bounded=pace.once, raised=self._raised
-        )
+        return FedQuery(query, feeds, every, bounded=pace.once, raised=self._raised)
 
     def _target(self, node: DataSink) -> SinkTarget:
         sink, state = node.sink, self.context.state
@@ -349,13 +378,19 @@ class PipelineQuery:
         )
 
     @property
-    def _gathering_time(self) -> str | None:
-        """The shortest `batch_duration` of the sinks: a micro-batch ends every payload."""
+    def _trigger(self) -> int:
+        """How often it looks for something to read, in milliseconds; the shortest `batch_duration`
+        of the sinks, if one has any: a micro-batch ends every payload."""
         sinks = [n.sink for n in topological(self.plan.physical) if isinstance(n, DataSink)]
         given = [str(d) for sink in sinks if (d := sink.options.get("batch_duration")) is not None]
-        if not given:
-            return None
-        return f"{min(parse_duration(text) or 0 for text in given)} milliseconds"
+        return min(parse_duration(text) or 0 for text in given or [self.pace.trigger])
+
+    @property
+    def _looks(self) -> Looks:
+        """The same for a pipeline that has no query of Spark's."""
+        if self.mode is ExecutionMode.CONTINUOUS:
+            return Pauses()
+        return Ticks(self._trigger / 1_000) if self._trigger else Pauses(LOOKS_AGAIN / 1_000)
 
 
 def _closing(steps: WindowSteps, pace: Pace) -> list[Phase]:

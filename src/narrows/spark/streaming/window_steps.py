@@ -22,7 +22,7 @@ from narrows.spark.streaming.window_tasks import (
     merging_frame,
     sweep_closed,
 )
-from narrows.spark.write.sink import WRITTEN, RowsWritten, written_by_tasks
+from narrows.spark.write.sink import RowsWritten, told_receipts, written_by_tasks
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
@@ -74,7 +74,7 @@ class SparkJobs:
             return []
         groups = closed_frame(self.spark, self.spec, finish.columns, closed)
         told = written_by_tasks(finish.rows(groups), self.write, number)
-        return [receipts_from_text(row[WRITTEN]) for row in told.collect()]
+        return told_receipts(told, number)
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
         return _files(self._merged(merge, None), "rest")

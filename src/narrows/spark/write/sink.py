@@ -15,6 +15,8 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from narrows.connectors.target import WriteSpec
+from narrows.errors import InternalError
+from narrows.spark.read.entry_source import entry_number
 from narrows.worker.carried import Carried
 from narrows.worker.write import (
     Receipts,
@@ -25,9 +27,8 @@ from narrows.worker.write import (
     write_task,
 )
 
-WRITTEN = "written"
-"""The column in which tasks tell what they wrote."""
-WRITTEN_SCHEMA = f"{WRITTEN} STRING"
+WRITTEN_SCHEMA = "written STRING, batch BIGINT"
+"""What tasks tell: what they wrote, and of which batch."""
 
 
 @dataclass
@@ -39,18 +40,30 @@ class RowsWritten:
     """Rows that were too late for windows that its own tasks keep."""
 
 
-def tell(receipts: Receipts) -> pa.RecordBatch:
+def tell(receipts: Receipts, batch: int) -> pa.RecordBatch:
     """One row: what a task wrote."""
-    return pa.RecordBatch.from_arrays([pa.array([receipts_to_text(receipts)])], names=[WRITTEN])
+    told = {"written": [receipts_to_text(receipts)], "batch": [batch]}
+    return pa.RecordBatch.from_pydict(told)
+
+
+def told_receipts(told: DataFrame, batch: int) -> list[Receipts]:
+    """Has tasks write, and answers what each of them wrote."""
+    rows = told.collect()
+    others = {row["batch"] for row in rows} - {batch}
+    if others:
+        raise InternalError(f"tasks of batch {batch} have written batch {others}")
+    return [receipts_from_text(row["written"]) for row in rows]
 
 
 def batch_and_task(batch: int | None = None) -> tuple[int, int]:
-    """The micro-batch that this task is part of, and its number there."""
+    """The entry or the micro-batch that this task is part of, and its number there."""
     context = TaskContext.get()
     if context is None:
         return batch or 0, 0
-    current = context.getLocalProperty("streaming.sql.batchId") if batch is None else batch
-    return int(current or 0), context.partitionId()
+    current = entry_number() if batch is None else batch
+    if current is None:
+        current = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+    return current, context.partitionId()
 
 
 def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None) -> DataFrame:
@@ -59,7 +72,8 @@ def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None)
     carried = Carried(spec)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield tell(write_task(carried.value, batches, *batch_and_task(batch)))
+        number, task = batch_and_task(batch)
+        yield tell(write_task(carried.value, batches, number, task), number)
 
     return rows.mapInArrow(write, WRITTEN_SCHEMA)
 
@@ -67,8 +81,7 @@ def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None)
 def publish_written(told: DataFrame, spec: WriteSpec, batch: int) -> int:
     """Has tasks write and tell what they wrote, and publishes it; how many rows that were."""
     try:
-        receipts = [receipts_from_text(row[WRITTEN]) for row in told.collect()]
-        return publish(spec, batch, receipts)
+        return publish(spec, batch, told_receipts(told, batch))
     except BaseException:
         sweep(spec)
         raise

@@ -1,5 +1,5 @@
-"""A pipeline that has low latency now and micro-batches then, whatever crashes in between: every
-row is written once, under the number of its entry, and every bad payload is one dead letter."""
+"""A pipeline whose readers write now, and that has micro-batches then, whatever crashes in between:
+each row is written once, under the number of its entry, and each bad payload is one dead letter."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from narrows.connectors.entry_log import EntryLog
+from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.target import WriteSpec
-from narrows.spark.streaming import continuous
-from narrows.spark.streaming.continuous import EntryLoop
+from narrows.spark.streaming import entry_loop
+from narrows.spark.streaming.entry_loop import EntryLoop
 from narrows.spark.streaming.feed import Feed
 from narrows.spark.streaming.handover import begin_position, end_position
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import first_entry
 from narrows.worker.count_files import total_counts
-from narrows.worker.lasting import EntryWork, answer_to
+from narrows.worker.lasting import EntryWork
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.write import publish, sweep, write_task
+from narrows.worker.write import Receipts, publish, sweep, write_task
 from support.copying import Copying
 from support.fake_checkpoint import FakeQuery
 
@@ -48,15 +48,15 @@ class InProcess:
     def __len__(self) -> int:
         return self._count
 
-    def do(self, messages: Sequence[bytes]) -> list[bytes]:
-        answers = []
-        for number, message in enumerate(messages):
-            if self.dies == "before" or (self.dies == "between" and number == 1):
+    def copy(self, number: int, entry: Entry, tasks: int) -> Sequence[Receipts]:
+        receipts = []
+        for task in range(tasks):
+            if self.dies == "before" or (self.dies == "between" and task == 1):
                 raise Crash
-            answers.append(answer_to(EntryWork(self._read, self._write), message))
+            receipts.append(EntryWork(self._read, self._write).copy(number, entry, task, tasks))
         if self.dies == "after":
             raise Crash
-        return answers
+        return receipts
 
     def check(self) -> None:
         pass
@@ -65,7 +65,7 @@ class InProcess:
         pass
 
 
-class ContinuousMachine(RuleBasedStateMachine):
+class EntryLoopMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.copying = Copying(Path(tempfile.mkdtemp()))
@@ -74,7 +74,7 @@ class ContinuousMachine(RuleBasedStateMachine):
         self.checkpoint = self.folder / "state" / "checkpoint"
         self.loop: EntryLoop | None = None
         self.query: FakeQuery | None = None
-        self.start_continuously(2)
+        self.start_loop(2)
 
     def teardown(self) -> None:
         shutil.rmtree(self.folder)
@@ -86,10 +86,10 @@ class ContinuousMachine(RuleBasedStateMachine):
         """A large file is worth several tasks."""
         self.copying.put_file(rows, large=large)
 
-    # --- low latency ------------------------------------------------------------------------------
+    # --- its readers write ------------------------------------------------------------------------
 
     @rule(tasks=st.integers(1, 3))
-    def start_continuously(self, tasks: int) -> None:
+    def start_loop(self, tasks: int) -> None:
         """Also after a crash of what ran before, whatever that was."""
         self.query = None
         read = replace(self.read, partitions=tasks)
@@ -109,7 +109,7 @@ class ContinuousMachine(RuleBasedStateMachine):
             else:
                 self.loop.step(self.loop.intake.look)
         except Crash:
-            self.start_continuously(2)
+            self.start_loop(2)
         self.tasks.dies = None
 
     def _die_after_publishing(self, loop: EntryLoop) -> None:
@@ -118,7 +118,7 @@ class ContinuousMachine(RuleBasedStateMachine):
             raise Crash
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(continuous, "publish", published)
+            patched.setattr(entry_loop, "publish", published)
             loop.step(loop.intake.look)
 
     @precondition(lambda self: self.loop is not None)
@@ -170,7 +170,7 @@ class ContinuousMachine(RuleBasedStateMachine):
 
     @rule()
     def read_all(self) -> None:
-        self.start_continuously(2)
+        self.start_loop(2)
         assert self.loop is not None
         while self.loop.step(self.loop.intake.look):
             pass
@@ -184,5 +184,5 @@ class ContinuousMachine(RuleBasedStateMachine):
         assert (counted.payloads, counted.bad) == (rows + bad + self.copying.files, bad)
 
 
-TestContinuous = ContinuousMachine.TestCase
-TestContinuous.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestEntryLoop = EntryLoopMachine.TestCase
+TestEntryLoop.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

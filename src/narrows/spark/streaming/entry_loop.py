@@ -1,11 +1,12 @@
-"""A pipeline of low latency: entry by entry, without micro-batches of Spark's.
+"""A pipeline whose readers write: entry by entry, without a streaming query of Spark's.
 
-    what is new ─► an entry, journaled ─► tasks that last read and write it ─► published ─► position
+    what is new ─► an entry, journaled ─► tasks read and write it ─► published ─► position
 
-It is what a micro-batch does, with the same entries, tasks' functions, sinks and numbers; but the
-tasks are there already (`lasting.py`), and how far it has come is a number in a file instead of a
-checkpoint of Spark's. An entry is read when the one before it is published, and whatever has come
-meanwhile is the next: the more there is to do, the larger are entries.
+It is what a micro-batch does, with the same entries, tasks' functions, sinks and numbers; but how
+far it has come is a number in a file instead of a checkpoint of Spark's, and the tasks are a job,
+or, for low latency, there already (`entry_tasks.py`). An entry is read when the one before it is
+published, and whatever has come meanwhile is the next: the more there is to do, the larger are
+entries.
 
 **Exactly once** as ever: an entry is in the log before it is read, and is published under its
 number. One that was cut short is read again, and replaces what it published.
@@ -17,37 +18,26 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
+from narrows.spark.streaming.entry_tasks import EntryTasks
 from narrows.spark.streaming.intake import Intake
-from narrows.spark.streaming.pauses import Pauses
+from narrows.spark.streaming.pauses import Looks
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import EntryPosition
 from narrows.worker.count_files import forget_entry, sweep_counts
-from narrows.worker.lasting import message_of, receipts_of
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import publish, sweep
 
 _SETTLES_EVERY = 1.0
 """Seconds after which the position is on the disk, and the source knows of it."""
+_KNOWS_ITS_LAG_FOR = 5.0
+"""Seconds after which a source is asked what it has, though it is not time to read yet."""
 _STOPS_WITHIN = 2.0
 """Seconds that the entry has which is being read when the pipeline is stopped."""
-
-
-class Tasks(Protocol):
-    """Those that read and write; see `LastingTasks`."""
-
-    def __len__(self) -> int: ...
-
-    def do(self, messages: Sequence[bytes]) -> list[bytes]: ...
-
-    def check(self) -> None: ...
-
-    def stop(self) -> None: ...
 
 
 class EntryLoop:
@@ -59,7 +49,7 @@ class EntryLoop:
         write: WriteSpec,
         position: EntryPosition,
         written: RowsWritten,
-        tasks: Tasks,
+        tasks: EntryTasks,
     ) -> None:
         self.intake = Intake(read)
         self.batches = RecentBatches()
@@ -70,6 +60,8 @@ class EntryLoop:
         assert published is not None, "it has begun"
         if published > self.intake.log.last():
             raise self.intake.log.is_behind(published)
+        if published < self.intake.log.last():  # what is damaged is told to whoever starts it
+            self.intake.log.entry(published + 1)
         self._published = self._settled = published
         sweep(write)
         sweep_counts(read.statistics)
@@ -92,9 +84,8 @@ class EntryLoop:
 
     def _do(self, number: int, entry: Entry) -> None:
         count = min(len(self._tasks), self.intake.shares(entry))
-        messages = [message_of(entry, number, task, count) for task in range(count)]
         try:
-            receipts = [receipts_of(answer) for answer in self._tasks.do(messages)]
+            receipts = self._tasks.copy(number, entry, count)
             self._written.rows += publish(self._write, number, receipts)
         except BaseException:
             with contextlib.suppress(Exception):  # the first reason is the one to tell
@@ -120,18 +111,23 @@ class EntryLoop:
             self.intake.tell(self._settled)
 
 
-class ContinuousQuery:
+class EntryQuery:
     """Like a streaming query, to whoever looks; but it is a thread that has tasks do things."""
 
     recentProgress = ()  # noqa: N815 (no query of Spark's)
 
-    def __init__(self, name: str, loop: EntryLoop, tasks: Tasks, *, bounded: bool) -> None:
+    def __init__(self, name: str, loop: EntryLoop, tasks: EntryTasks, looks: Looks | None) -> None:
+        """Without looks it is a bounded run: what is there now, and no more."""
         self._loop = loop
         self._tasks = tasks
-        self._bounded = bounded
+        self._looks = looks
         self.intakes = [loop.intake]
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
+        # Asked here and not in the thread: whoever starts a run is told what is wrong, and what
+        # comes later is not part of it.
+        self._available = loop.intake.look() if looks is None else None
+        self._settled = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"entries of {name}", daemon=True)
         self._thread.start()
 
@@ -168,10 +164,10 @@ class ContinuousQuery:
     def _run(self) -> None:
         intake = self._loop.intake
         try:
-            if not self._bounded:
+            if self._looks is not None:
                 intake.start()
             self._loop.settle()  # a run before this one may have ended before it could tell
-            self._read_all() if self._bounded else self._go_on()
+            self._read_all() if self._looks is None else self._go_on(self._looks)
             self._loop.settle()
         except BaseException as error:
             if not self._stopped.is_set():
@@ -182,19 +178,33 @@ class ContinuousQuery:
             self._tasks.stop()
 
     def _read_all(self) -> None:
-        available = self._loop.intake.look()
-        while not self._stopped.is_set() and self._loop.step(lambda: available):
-            pass
+        while not self._stopped.is_set() and self._loop.step(lambda: self._available):
+            self._settle()
 
-    def _go_on(self) -> None:
-        intake, pauses, settled = self._loop.intake, Pauses(), time.monotonic()
+    def _go_on(self, looks: Looks) -> None:
+        intake = self._loop.intake
         while not self._stopped.is_set():
             began = time.monotonic()
-            if intake.ask(lambda: self._loop.step(intake.look)):
-                pauses.found()
-            else:
-                self._tasks.check()
-                self._stopped.wait(pauses.after(time.monotonic() - began))
-            if time.monotonic() - settled > _SETTLES_EVERY:
-                self._loop.settle()
-                settled = time.monotonic()
+            found = bool(intake.ask(lambda: self._loop.step(intake.look)))
+            ended = time.monotonic()
+            self._rest(ended + looks.after(ended - began, found=found))
+
+    def _rest(self, until: float) -> None:
+        """Waits, and sees that all is well as long as it does."""
+        intake = self._loop.intake
+        while True:
+            self._settle()
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            self._tasks.check()
+            if intake.seconds_since_look > _KNOWS_ITS_LAG_FOR:
+                intake.ask(intake.look)
+            if self._stopped.wait(min(left, _SETTLES_EVERY)):
+                return
+
+    def _settle(self) -> None:
+        """Not after each entry: that it is on the disk takes longer than some of them."""
+        if time.monotonic() - self._settled > _SETTLES_EVERY:
+            self._loop.settle()
+            self._settled = time.monotonic()

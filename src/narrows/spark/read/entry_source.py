@@ -1,0 +1,58 @@
+"""A stream in a job that is run for one entry: a map over a row for each task.
+
+Analyzing and planning such a job costs as much as running it. So it is made once, and the entry is
+no part of it: its number is a setting of the session, which Spark hands to the tasks of each job.
+Hence a task knows its entry by the job that it is part of, and one that has outlived its job cannot
+take a later entry for its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.connectors.entry_log import Entry, EntryLog
+from narrows.spark.read.shipped import shipped_schema
+from narrows.worker.carried import Carried
+from narrows.worker.read import read_entry
+from narrows.worker.read_spec import ReadSpec
+
+_ENTRY = "spark.narrows.entry"
+Batches = Iterator[pa.RecordBatch]
+
+
+def set_entry(spark: SparkSession, number: int) -> None:
+    """Says which entry the next jobs of a session read."""
+    spark.conf.set(_ENTRY, str(number))
+
+
+def entry_number() -> int | None:
+    """The entry that this task's job is for; None in any other job."""
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty(_ENTRY)
+    return None if number is None else int(number)
+
+
+def entry_to_read(spec: ReadSpec) -> tuple[int, Entry]:
+    """The same, with what it says. It may be long, so whoever reads it finds it in the log."""
+    number = entry_number()
+    assert number is not None
+    assert spec.entry_log is not None
+    return number, EntryLog(spec.entry_log).entry(number)
+
+
+def entry_rows(spark: SparkSession, spec: ReadSpec, tasks: int) -> DataFrame:
+    """The rows of the entry that is set when the frame is run, read by so many tasks."""
+    carried = Carried(spec)
+
+    def read(numbers: Batches) -> Batches:
+        reads = carried.value
+        number, entry = entry_to_read(reads)
+        for batch in numbers:
+            for task in batch.column(0).to_pylist():
+                yield from read_entry(reads, entry, number, task, tasks)
+
+    return spark.range(0, tasks, 1, tasks).mapInArrow(read, shipped_schema(spec))
