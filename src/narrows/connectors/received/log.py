@@ -21,6 +21,7 @@ out, and acknowledged. They stand beside the payloads: what is on the disk is kn
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -180,7 +181,7 @@ class ReceivedLog:
             self._refuse(_tickets(left), NoRoom(self._problem or "it is closed", is_full=False))
 
     def _write_groups(self) -> None:
-        synced = 0.0
+        synced = -math.inf  # and not 0: a machine that has just been started is not far from that
         while (taken := self._take(synced)) is not None:
             problem = self._write(taken)
             synced = time.monotonic()
