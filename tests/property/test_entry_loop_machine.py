@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.target import WriteSpec
 from narrows.spark.streaming import entry_loop
-from narrows.spark.streaming.entry_loop import EntryLoop
+from narrows.spark.streaming.entry_loop import EntryLoop, WritingSteps
 from narrows.spark.streaming.feed import Feed
 from narrows.spark.streaming.handover import begin_position, end_position
 from narrows.spark.write.sink import RowsWritten
@@ -96,7 +96,7 @@ class EntryLoopMachine(RuleBasedStateMachine):
         write = WriteSpec((self.target,))
         position = begin_position(read, self.checkpoint)
         self.tasks = InProcess(read, write, tasks)
-        self.loop = EntryLoop(read, write, position, RowsWritten(), self.tasks)
+        self.loop = EntryLoop(read, position, RowsWritten(), WritingSteps(write, self.tasks))
 
     @precondition(lambda self: self.loop is not None)
     @rule(dies=st.sampled_from((None, None, "before", "between", "after", "published")))

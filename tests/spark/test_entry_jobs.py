@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 import narrows
 from narrows.physical.execution import ExecutionMode
+from narrows.spark.compile import plan
+from narrows.spark.streaming.entry_plan import EntryPlan
 from support.waiting import await_that
 
 FILES = 3
@@ -95,3 +97,146 @@ def test_settings_and_functions_are_those_of_the_session(
         spark.conf.set("spark.sql.session.timeZone", str(before))
         spark.sql("DROP TEMPORARY FUNCTION doubled")
     assert found == [{"d": 2 * a, "h": "09"} for a in range(FILES)]
+
+
+JOINS = {
+    "inner": "SELECT s.a, t.name FROM s JOIN t ON s.k = t.k",
+    "outer": "SELECT s.a, t.name FROM s LEFT JOIN t ON s.k = t.k AND t.name <> 'y'",
+    "right": "SELECT s.a, t.name FROM t RIGHT JOIN s ON s.k = t.k",
+    "semi": "SELECT a FROM s LEFT SEMI JOIN t ON s.k = t.k",
+    "anti": "SELECT a FROM s LEFT ANTI JOIN t ON s.k = t.k",
+    "unequal": "SELECT s.a, t.name FROM s JOIN t ON s.k < t.k",
+    "crossed": "SELECT s.a, t.name FROM s CROSS JOIN t",
+    "twice": "SELECT s.a, u.name FROM s JOIN t ON s.k = t.k JOIN t u ON t.k + 1 = u.k",
+    "grouped": "SELECT s.a, g.n FROM s JOIN (SELECT k, count(*) AS n FROM t GROUP BY k) g"
+    " ON s.k = g.k",
+    "asked": "SELECT a FROM s WHERE k IN (SELECT k FROM t WHERE name <> 'y')",
+    "sorted": "SELECT s.a, t.name FROM s JOIN t ON s.k = t.k ORDER BY t.name DESC, s.a PER BATCH",
+}
+
+
+@pytest.mark.parametrize(
+    ("broadcast", "believed", "told"),
+    [("10MB", None, True), ("-1", None, True), ("-1", True, True), ("-1", True, False)],
+    ids=["small", "large", "told to broadcast", "does not listen"],
+)
+def test_each_entry_meets_the_tables_of_its_time(
+    spark: SparkSession,
+    tmp_path: Path,
+    broadcast: str,
+    believed: bool | None,
+    told: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A job that is run again must read its entry again, and not what Spark has of the last one.
+    Spark may broadcast tables by itself, because it is told to, or not at all."""
+    if believed is not None:
+        monkeypatch.setattr(EntryPlan, "_is_small", lambda entries, table: believed)
+    if not told:
+        monkeypatch.setattr(plan, "_broadcast", lambda frame: frame)
+    threshold = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.conf.get(threshold)
+    spark.conf.set(threshold, broadcast)
+    tables = [[(0, "x"), (1, "y")]] * 3 + [[(0, "z"), (2, "y"), (2, "w")]] * 2
+    (tmp_path / "in").mkdir()
+    (tmp_path / "t").mkdir()
+    expected: dict[str, list[Any]] = {name: [] for name in JOINS}
+    try:
+        with narrows.connect(spark, state=tmp_path / "state") as session:
+            _declare_joins(session, tmp_path)
+            _put_table(tmp_path, tables[0])
+            run = session.start(*JOINS, trigger="0 seconds")
+            for number, table in enumerate(tables):
+                if table != tables[max(number - 1, 0)]:
+                    _put_table(tmp_path, table)
+                rows = [(10 * number + k, k) for k in (2, 1, 0)]
+                _put_rows(tmp_path, number, rows)
+                await_that(
+                    lambda: all(len(each.query.batches) > number for each in run.pipelines),  # noqa: B023
+                    "the file is read",
+                )
+                for name, made in _joined(rows, table).items():
+                    expected[name] += made
+            run.stop()
+            run.raise_if_failed()
+            for name in JOINS:
+                found = [tuple(row.values()) for row in session.rows(f"out_{name}")]
+                if name != "sorted":
+                    found, expected[name] = sorted(found, key=str), sorted(expected[name], key=str)
+                assert found == expected[name], name
+    finally:
+        spark.conf.set(threshold, str(before))
+
+
+def _declare_joins(session: narrows.Session, folder: Path) -> None:
+    session.execute(
+        f"CREATE STREAM s (a BIGINT, k BIGINT) WITH (connector = 'file', path = '{folder}/in');"
+        f"CREATE TABLE t (k BIGINT, name STRING) WITH (connector = 'file', path = '{folder}/t')"
+    )
+    for name, select in JOINS.items():
+        session.execute(
+            f"CREATE SINK out_{name} WITH (connector = 'memory');"
+            f"CREATE PIPELINE {name} INTO out_{name} AS {select}"
+        )
+        how = session.catalog.plan_pipeline(name).execution
+        assert how is not None
+        assert how.mode is ExecutionMode.JOBS, name
+
+
+def _put_table(folder: Path, rows: list[tuple[int, str]]) -> None:
+    lines = [json.dumps({"k": k, "name": name}) for k, name in rows]
+    hidden = folder / "t" / ".rows"
+    hidden.write_text("\n".join(lines))
+    hidden.rename(folder / "t" / "rows.json")
+
+
+def _put_rows(folder: Path, number: int, rows: list[tuple[int, int]]) -> None:
+    hidden = folder / "in" / f".{number}"
+    hidden.write_text("\n".join(json.dumps({"a": a, "k": k}) for a, k in rows))
+    hidden.rename(folder / "in" / f"{number}.json")
+
+
+def _joined(rows: list[tuple[int, int]], table: list[tuple[int, str]]) -> dict[str, list[Any]]:
+    """What each of the pipelines makes of an entry."""
+    met: dict[int, list[str | None]]
+    met = {k: [name for other, name in table if other == k] for _, k in rows}
+    inner = [(a, name) for a, k in rows for name in met[k]]
+    return {
+        "inner": inner,
+        "outer": [(a, n) for a, k in rows for n in [x for x in met[k] if x != "y"] or [None]],
+        "right": [(a, name) for a, k in rows for name in met[k] or [None]],
+        "semi": [(a,) for a, k in rows if met[k]],
+        "anti": [(a,) for a, k in rows if not met[k]],
+        "unequal": [(a, name) for a, k in rows for other, name in table if k < other],
+        "crossed": [(a, name) for a, _ in rows for _, name in table],
+        "twice": [(a, n) for a, k in rows for _ in met[k] for o, n in table if o == k + 1],
+        "grouped": [(a, len(met[k])) for a, k in rows if met[k]],
+        "asked": [(a,) for a, k in rows if any(name != "y" for name in met[k])],
+        "sorted": sorted(sorted(inner), key=lambda row: row[1], reverse=True),
+    }
+
+
+def test_rows_of_several_tasks_are_sorted(spark: SparkSession, tmp_path: Path) -> None:
+    """Then there is a shuffle, of which Spark must not give the rows of the last entry again."""
+    (tmp_path / "in").mkdir()
+    filler = "x" * 4_000
+    with narrows.connect(spark, state=tmp_path / "state") as session:
+        session.execute(
+            "CREATE STREAM s (a BIGINT, filler STRING)"
+            f" WITH (connector = 'file', path = '{tmp_path}/in');"
+            "CREATE SINK out WITH (connector = 'memory');"
+            "CREATE PIPELINE p INTO out AS SELECT a FROM s ORDER BY a PER BATCH"
+        )
+        run = session.start("p", trigger="0 seconds")
+        expected = []
+        for number in range(3):
+            values = [1_000 * number + (7 * n) % 1_000 for n in range(1_000)]
+            lines = [json.dumps({"a": a, "filler": filler}) for a in values]
+            hidden = tmp_path / "in" / f".{number}"
+            hidden.write_text("\n".join(lines))
+            hidden.rename(hidden.with_name(f"{number}.json"))
+            await_that(lambda: len(run.pipelines[0].query.batches) > number, "it is read")  # noqa: B023
+            expected += sorted(values)
+        run.stop()
+        run.raise_if_failed()
+        assert [row["a"] for row in session.rows("out")] == expected

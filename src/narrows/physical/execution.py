@@ -3,11 +3,11 @@
 copy         its readers write: what is computed they can compute, so no row need cross the JVM; in
              a job for each entry
 continuous   the same in tasks that run as long as the pipeline
-jobs         Spark computes rows, each of one row of the stream; in a job for each entry, too
+jobs         Spark computes rows of those of an entry, and of tables; in a job for each entry, too
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
 windows      its readers fold rows into windows, in files; tasks merge those that close
-tables       a streaming query gives the rows of closed windows, or those that are to be sorted;
+tables       a streaming query gives the rows of closed windows, or groups that are to be sorted;
              what is above is made of a small table, batch by batch
 stream       a streaming query
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from narrows.logical.nodes import (
     Aggregation,
@@ -24,13 +25,14 @@ from narrows.logical.nodes import (
     DecodedSource,
     Filter,
     Generate,
+    Join,
     Node,
     Project,
     Sort,
     Tail,
     Window,
 )
-from narrows.logical.streaming.supported import is_stream
+from narrows.logical.streaming.supported import is_stream, keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalBatch,
@@ -66,7 +68,7 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     rows = rows_of(plan)
     sources = [node for node in topological(rows) if isinstance(node, DecodedSource)]
     shared = [node for node in sources if node.source.shared]
-    keeping = next((node for node in topological(rows) if node.keeps_state), None)
+    keeping = next(filter(keeps_between_batches, topological(rows)), None)
     if shared and len(sources) == 1 and keeping is None:
         name = shared[0].source.name
         how = "and its readers write" if read_alone(rows) else "and every entry stands by itself"
@@ -79,9 +81,9 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
             how = f"its readers write, for {why}, in tasks that run as long as it does"
             return Execution(ExecutionMode.CONTINUOUS, how)
         return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
-    alone = made_of(rows)
-    if alone is not None and alone.source.is_fed and not shared:
-        return Execution(ExecutionMode.JOBS, "Spark computes columns, and nothing is kept")
+    streams = [node.source for node in sources if not node.source.bounded]
+    if keeping is None and len(streams) == 1 and streams[0].is_fed:
+        return Execution(ExecutionMode.JOBS, f"{_what_spark_does(rows)}, and nothing is kept")
     if window_groups(rows) is not None:
         writes = isinstance(rows, PhysicalProject) and rows.in_reader
         then = "tasks write" if writes else "Spark computes the rows of"
@@ -92,6 +94,13 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     if batch_of_rows(rows) is not None:
         return Execution(ExecutionMode.TABLES, "each micro-batch is sorted by itself")
     return Execution(ExecutionMode.STREAM, _why_a_query(sources, shared, keeping))
+
+
+def _what_spark_does(rows: Node) -> str:
+    if made_of(rows) is not None:
+        return "Spark computes columns"
+    sorts = batch_of_rows(rows) is not None
+    return "Spark sorts the rows of an entry" if sorts else "Spark joins with tables"
 
 
 def _why_a_query(
@@ -182,6 +191,35 @@ def made_of(rows: Node) -> DecodedSource | None:
     while isinstance(node, (Filter, Project, Generate)):
         (node,) = node.children
     return node if isinstance(node, DecodedSource) else None
+
+
+class MadeOfEntry(NamedTuple):
+    """Rows that are made of those of one stream, one by one, and of tables that they are joined
+    with; and then sorted, it may be."""
+
+    source: DecodedSource
+    tables: tuple[DecodedSource, ...] = ()
+    is_sorted: bool = False
+
+
+def made_of_entry(rows: Node) -> MadeOfEntry | None:
+    """What these rows are made of; None where they meet others in another way."""
+    node, tables, is_sorted = rows, list[DecodedSource](), False
+    while not isinstance(node, DecodedSource):
+        match node:
+            case Filter() | Project() | Generate():
+                (node,) = node.children
+            case Sort(child=child):
+                node, is_sorted = child, True
+            case Join(left=left, right=right) if is_stream(left) != is_stream(right):
+                node, other = (left, right) if is_stream(left) else (right, left)
+                table = made_of(other)
+                if table is None:
+                    return None
+                tables.append(table)
+            case _:
+                return None
+    return MadeOfEntry(node, tuple(tables), is_sorted)
 
 
 def read_alone(rows: Node) -> PhysicalReader | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pyspark.sql import DataFrame
 
 from narrows.errors import InternalError
-from narrows.spark.streaming.entry_tasks import EntryJobs
+from narrows.spark.streaming.entry_tasks import EntryJob, PlannedFor, WritingJobs
 from narrows.worker.write import Receipts, receipts_to_text
 from support.waiting import DEADLINE
 
@@ -47,7 +48,9 @@ class FakeSpark:
     def entry(self) -> int:
         return int(self.settings["spark.narrows.entry"])
 
-    def jobs(self, run: Callable[[int], list[dict[str, Any]]], **how: bool) -> EntryJobs:
+    def jobs(
+        self, run: Callable[[int], list[dict[str, Any]]], planned_for: PlannedFor = lambda _: 0
+    ) -> WritingJobs:
         class Frame:
             def __init__(self, tasks: int) -> None:
                 self._tasks = tasks
@@ -55,12 +58,12 @@ class FakeSpark:
             def collect(self) -> list[dict[str, Any]]:
                 return run(self._tasks)
 
-        def make(session: object, tasks: int) -> Any:
+        def make(session: object, tasks: int, again: bool) -> Any:
             self.made.append(tasks)
-            return Frame(tasks)
+            return EntryJob(cast("DataFrame", Frame(tasks)))
 
         given: Any = self
-        return EntryJobs(given, make, 4, **how)
+        return WritingJobs(given, make, 4, planned_for)
 
 
 def _told(batch: int, tasks: int) -> list[dict[str, Any]]:
@@ -79,10 +82,21 @@ def test_a_job_is_made_once_for_each_number_of_tasks() -> None:
 
 def test_some_are_made_anew_for_each_entry() -> None:
     spark = FakeSpark()
-    jobs = spark.jobs(lambda tasks: _told(spark.entry, tasks), planned_once=False)
+    jobs = spark.jobs(lambda tasks: _told(spark.entry, tasks), lambda _: None)
     jobs.copy(0, None, 1)
     jobs.copy(1, None, 1)
     assert spark.made == [1, 1, 1], "the first one is to see whether Spark will take it"
+
+
+def test_a_job_is_made_anew_when_it_was_planned_for_something_else() -> None:
+    spark, tables = FakeSpark(), ["as it is"]
+    jobs = spark.jobs(lambda tasks: _told(spark.entry, tasks), lambda _: tables[0])
+    jobs.copy(0, None, 1)
+    jobs.copy(1, None, 1)
+    tables[0] = "written anew"
+    jobs.copy(2, None, 1)
+    jobs.copy(3, None, 1)
+    assert spark.made == [1, 1]
 
 
 def test_what_is_written_of_another_entry_is_not_published() -> None:

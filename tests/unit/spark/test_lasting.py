@@ -12,7 +12,7 @@ import pytest
 
 from narrows.errors import Code, NarrowsError
 from narrows.spark.streaming import lasting
-from narrows.spark.streaming.entry_loop import EntryLoop, EntryQuery
+from narrows.spark.streaming.entry_loop import EntryLoop, EntryQuery, WritingSteps
 from narrows.spark.streaming.entry_tasks import LastingEntryTasks
 from narrows.spark.streaming.handover import begin_position
 from narrows.spark.streaming.pauses import Pauses
@@ -34,8 +34,8 @@ def _start(spark: ThreadSpark, copying: Copying, tasks: int = 1, **how: bool) ->
     given: Any = spark
     lasts = LastingEntryTasks(given, "p", tasks, EntryWork(read, copying.write))
     position = begin_position(read, copying.folder / "checkpoint")
-    loop = EntryLoop(read, copying.write, position, RowsWritten(), lasts)
-    return EntryQuery("p", loop, lasts, None if how.get("bounded") else Pauses())
+    loop = EntryLoop(read, position, RowsWritten(), WritingSteps(copying.write, lasts))
+    return EntryQuery("p", loop, None if how.get("bounded") else Pauses())
 
 
 @pytest.fixture

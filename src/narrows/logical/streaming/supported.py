@@ -64,6 +64,14 @@ def is_stream(node: Node) -> bool:
     return any(isinstance(n, DecodedSource) and not n.source.bounded for n in topological(node))
 
 
+def keeps_between_batches(node: Node) -> bool:
+    """Whether the node must remember something of a stream for the rows that are yet to come. A
+    join with a table does not."""
+    if isinstance(node, Join):
+        return is_stream(node.left) and is_stream(node.right)
+    return node.keeps_state and is_stream(node)
+
+
 def _problems(node: Node, plan: Node) -> Iterator[Problem | None]:
     match node:
         case Sort(child=child, keys=keys, per_batch=False) if is_stream(child):

@@ -84,7 +84,7 @@ class Context:
     def open(self, node: DecodedSource, spec: ReadSpec, *, streaming: bool) -> DataFrame | SqlText:
         """The rows of a source, with the columns that the specification ships."""
         if streaming and spec.entry_log is not None:
-            return read_stream(self.spark, self._with_table_keys(spec))
+            return read_stream(self.spark, self.with_table_keys(spec))
         if node.source.comes_as_frame:
             payloads = self.frames[node.source.name.casefold()]
             if payloads.frame.isStreaming and not streaming:
@@ -92,13 +92,13 @@ class Context:
             return decode_payloads(payloads, spec)
         return self.tables.query(spec)
 
-    def _with_table_keys(self, spec: ReadSpec) -> ReadSpec:
+    def with_table_keys(self, spec: ReadSpec) -> ReadSpec:
         """Tables that are read for keys: of each what is there now, as where it is joined."""
         tests = []
         for test in spec.keys:
             asked = test.values.asked
             assert isinstance(asked, TableKeys), "a stream is tested by nothing else"
-            table = self._with_table_keys(self.placed(asked.spec))
+            table = self.with_table_keys(self.placed(asked.spec))
             source = open_source(table.connector, table.declared)
             shares = source.split(source.whole(source.available()), 1)
             tests.append(test._replace(values=KeyValues(TableKeys(table, tuple(shares)))))

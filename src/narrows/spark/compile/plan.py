@@ -131,14 +131,27 @@ def compile_plan(
     open_source: OpenSource,
     time: RunTime | None = None,
     given: Mapping[Node, Frame] | None = None,
+    *,
+    by_entry: bool = False,
+    in_place: bool = False,
 ) -> DataFrame:
     """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark.
 
     Behind the columns stand the fragments that readers have encoded, if there are any. `given` are
-    nodes whose rows are there already: what they stand on is not compiled.
+    nodes whose rows are there already: what they stand on is not compiled. `by_entry` if what is
+    read of its stream is one entry, and not all there is; `in_place` if its rows should not be
+    shuffled: those of tables are broadcast, and rows are sorted where they are, by one task.
     """
     with closing(Views(spark)) as views:
-        compiler = Compiler(plan, views, open_source, time or RunTime(), given or {})
+        compiler = Compiler(
+            plan,
+            views,
+            open_source,
+            time or RunTime(),
+            given or {},
+            by_entry=by_entry,
+            in_place=in_place,
+        )
         return _named(plan, compiler.frame(plan))
 
 
@@ -176,6 +189,10 @@ def _named(plan: Node, frame: Frame) -> DataFrame:
     return data if written is names else data.toDF(*names, *frame.fragments)
 
 
+def _broadcast(frame: Frame) -> Frame:
+    return frame.with_rows(select(["/*+ BROADCAST */ *"], frame.text))
+
+
 def _repeats_names(plan: Node) -> bool:
     """Whether columns that a union has made come to one name: `SELECT c, c FROM t UNION ALL SELECT
     c, c FROM t`. Spark finds that the names are those which `t` has, drops what we call the columns
@@ -196,12 +213,16 @@ class Compiler:
         open_source: OpenSource,
         time: RunTime,
         given: Mapping[Node, Frame],
+        *,
+        by_entry: bool = False,
+        in_place: bool = False,
     ) -> None:
         self.views = views
         self.open_source = open_source
         self._time = time
-        self.runs = bool(time.checkpoint)
+        self.runs = by_entry or bool(time.checkpoint)
         """Is it a stream that runs?"""
+        self._in_place = in_place
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
         self._ordered = ordered_below(plan)
@@ -299,7 +320,8 @@ class Compiler:
                 return self._generate(node)
             case Sort(child=child, keys=keys):
                 frame = self.frame(child)
-                if node.per_batch:  # one task writes them, for several would not keep the order
+                if node.per_batch and not self._in_place:
+                    # One task writes them, for several would not keep the order.
                     frame = frame.with_rows(select(["/*+ REPARTITION(1) */ *"], frame.text))
                 # A constant does not sort, and Spark would take a number for a column's place.
                 by = [key for key in keys if not isinstance(key.expr, Literal)]
@@ -411,6 +433,9 @@ class Compiler:
         right = self.inside(left, node.right) if node.lateral else self.frame(node.right)
         if self.runs and is_stream(node.left) != is_stream(node.right):
             left, right = taken_whole(left, node.left), taken_whole(right, node.right)
+            if self._in_place:
+                left = left if is_stream(node.left) else _broadcast(left)
+                right = right if is_stream(node.right) else _broadcast(right)
         both = Frame(
             left.rows,
             {**left.sources, **right.sources},

@@ -11,8 +11,8 @@ shuffles, but not past such a test.
 
 from __future__ import annotations
 
-from narrows.logical.nodes import Join, Node
-from narrows.logical.streaming.supported import is_stream
+from narrows.logical.nodes import Node
+from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.spark.sql.frame import Frame
 from narrows.spark.sql.rows import select
@@ -20,13 +20,7 @@ from narrows.spark.sql.rows import select
 
 def taken_whole(frame: Frame, node: Node) -> Frame:
     """The rows of a node, when a stream runs, as they may be joined with a table."""
-    if not any(map(_keeps_state, topological(node))):
+    if not any(map(keeps_between_batches, topological(node))):
         return frame
     shuffled = select(["/*+ REPARTITION */ *"], frame.text)
     return frame.with_rows(select(["*"], f"({shuffled})", " WHERE spark_partition_id() >= 0"))
-
-
-def _keeps_state(node: Node) -> bool:
-    if isinstance(node, Join):
-        return is_stream(node.left) and is_stream(node.right)
-    return node.keeps_state and is_stream(node)

@@ -19,8 +19,11 @@ from narrows.spark.read.shipped import shipped_schema
 from narrows.worker.carried import Carried
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.table_keys import read_keys
 
 _ENTRY = "spark.narrows.entry"
+_READER = "read_entry_rows"
+"""What Spark calls the function by which an entry is read."""
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -44,15 +47,33 @@ def entry_to_read(spec: ReadSpec) -> tuple[int, Entry]:
     return number, EntryLog(spec.entry_log).entry(number)
 
 
+def is_read_in_place(physical_plan: str) -> bool:
+    """Does nothing stand above the rows of the entry, in the words of Spark, that it would make
+    once and keep? False where that is not to be seen."""
+    above: list[tuple[int, str]] = []
+    seen = False
+    for line in physical_plan.splitlines():
+        text = line.lstrip(" :+-|")
+        depth = len(line) - len(text)
+        above = [each for each in above if each[0] < depth]
+        if _READER in text:
+            seen = True
+            if any("Exchange" in other for _, other in above):
+                return False
+        above.append((depth, text))
+    return seen
+
+
 def entry_rows(spark: SparkSession, spec: ReadSpec, tasks: int) -> DataFrame:
     """The rows of the entry that is set when the frame is run, read by so many tasks."""
     carried = Carried(spec)
 
-    def read(numbers: Batches) -> Batches:
+    def read_entry_rows(numbers: Batches) -> Batches:
         reads = carried.value
         number, entry = entry_to_read(reads)
+        keys = read_keys(reads)
         for batch in numbers:
             for task in batch.column(0).to_pylist():
-                yield from read_entry(reads, entry, number, task, tasks)
+                yield from read_entry(reads, entry, number, task, tasks, keys)
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(read, shipped_schema(spec))
+    return spark.range(0, tasks, 1, tasks).mapInArrow(read_entry_rows, shipped_schema(spec))

@@ -1,10 +1,11 @@
-"""A pipeline whose readers write: entry by entry, without a streaming query of Spark's.
+"""A pipeline that needs no streaming query of Spark's: entry by entry.
 
     what is new ─► an entry, journaled ─► tasks read and write it ─► published ─► position
 
 It is what a micro-batch does, with the same entries, tasks' functions, sinks and numbers; but how
 far it has come is a number in a file instead of a checkpoint of Spark's, and the tasks are a job,
-or, for low latency, there already (`entry_tasks.py`). An entry is read when the one before it is
+or, for low latency, there already (`entry_tasks.py`). Tasks may also fold rows into windows, and
+those are written that close then (`window_steps.py`). An entry is read when the one before it is
 published, and whatever has come meanwhile is the next: the more there is to do, the larger are
 entries.
 
@@ -18,6 +19,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
@@ -40,22 +42,62 @@ _STOPS_WITHIN = 2.0
 """Seconds that the entry has which is being read when the pipeline is stopped."""
 
 
+class EntrySteps(Protocol):
+    """What becomes of an entry. One thread has it done; any may stop it."""
+
+    def __len__(self) -> int:
+        """How many tasks may have a share of an entry."""
+
+    def run(self, number: int, entry: Entry, tasks: int, *, ends: bool) -> int:
+        """Has so many tasks read an entry, and publishes what comes of it: how many rows that are.
+        `ends` if there will be no other. One that comes again publishes the same."""
+
+    def check(self) -> None:
+        """Raises what has ended the tasks, if something has."""
+
+    def stop(self) -> None:
+        """Ends them; what they are doing is given up."""
+
+
+class WritingSteps:
+    """What tasks have written is published."""
+
+    def __init__(self, write: WriteSpec, tasks: EntryTasks) -> None:
+        self._write, self._tasks = write, tasks
+        self.check, self.stop = tasks.check, tasks.stop
+        sweep(write)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def run(self, number: int, entry: Entry, tasks: int, *, ends: bool) -> int:
+        try:
+            return publish(self._write, number, self._tasks.copy(number, entry, tasks))
+        except BaseException:
+            with contextlib.suppress(Exception):  # the first reason is the one to tell
+                sweep(self._write)
+            raise
+
+
 class EntryLoop:
     """What is done with one entry after the other. One thread does it."""
 
     def __init__(
         self,
         read: ReadSpec,
-        write: WriteSpec,
         position: EntryPosition,
         written: RowsWritten,
-        tasks: EntryTasks,
+        steps: EntrySteps,
+        *,
+        ends: bool = False,
     ) -> None:
+        """`ends` if what is taken when it starts is all there will ever be."""
         self.intake = Intake(read)
         self.batches = RecentBatches()
-        self._read, self._write, self._written = read, write, written
+        self.steps = steps
+        self._read, self._written = read, written
         self._position = position
-        self._tasks = tasks
+        self._ends = ends
         published = position.read()
         assert published is not None, "it has begun"
         if published > self.intake.log.last():
@@ -63,17 +105,22 @@ class EntryLoop:
         if published < self.intake.log.last():  # what is damaged is told to whoever starts it
             self.intake.log.entry(published + 1)
         self._published = self._settled = published
-        sweep(write)
         sweep_counts(read.statistics)
 
-    def step(self, look: Callable[[], Available]) -> bool:
+    def take_all(self) -> None:
+        """What is there now is taken, in as many entries as its limits ask for."""
+        available = self.intake.look()
+        while (entry := self.intake.new(available)) is not None:
+            self.intake.take(entry)
+
+    def step(self, look: Callable[[], Available] | None = None) -> bool:
         """Has one entry read and published, if there is one: what was taken and not published - a
-        run was cut short, or a source was away -, or what is new."""
+        run was cut short, or a source was away -, or what is new, where one is to look for that."""
         log, number = self.intake.log, self._published + 1
         if number <= log.last():
             forget_entry(self._read.statistics, number)  # it may be for other tasks than before
         else:
-            entry = self.intake.new(look())
+            entry = None if look is None else self.intake.new(look())
             if entry is None:
                 return False
             self.intake.take(entry)
@@ -83,14 +130,9 @@ class EntryLoop:
         return True
 
     def _do(self, number: int, entry: Entry) -> None:
-        count = min(len(self._tasks), self.intake.shares(entry))
-        try:
-            receipts = self._tasks.copy(number, entry, count)
-            self._written.rows += publish(self._write, number, receipts)
-        except BaseException:
-            with contextlib.suppress(Exception):  # the first reason is the one to tell
-                sweep(self._write)
-            raise
+        count = min(len(self.steps), self.intake.shares(entry))
+        ends = self._ends and number == self.intake.log.last()
+        self._written.rows += self.steps.run(number, entry, count, ends=ends)
         self._position.move(number)
         self._published = number
 
@@ -116,17 +158,17 @@ class EntryQuery:
 
     recentProgress = ()  # noqa: N815 (no query of Spark's)
 
-    def __init__(self, name: str, loop: EntryLoop, tasks: EntryTasks, looks: Looks | None) -> None:
+    def __init__(self, name: str, loop: EntryLoop, looks: Looks | None) -> None:
         """Without looks it is a bounded run: what is there now, and no more."""
         self._loop = loop
-        self._tasks = tasks
         self._looks = looks
         self.intakes = [loop.intake]
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
-        # Asked here and not in the thread: whoever starts a run is told what is wrong, and what
-        # comes later is not part of it.
-        self._available = loop.intake.look() if looks is None else None
+        if looks is None:
+            # Here and not in the thread: whoever starts a run is told what is wrong, and what comes
+            # later is not part of it.
+            loop.take_all()
         self._settled = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"entries of {name}", daemon=True)
         self._thread.start()
@@ -156,7 +198,7 @@ class EntryQuery:
     def stop(self) -> None:
         """Ends it. An entry mostly takes milliseconds: it is given up only if it takes longer."""
         self.finish(time.monotonic() + _STOPS_WITHIN)
-        self._tasks.stop()
+        self._loop.steps.stop()
         self._thread.join()
 
     # --- its thread -------------------------------------------------------------------------------
@@ -175,10 +217,10 @@ class EntryQuery:
         finally:
             with contextlib.suppress(Exception):  # the first reason is the one to tell
                 intake.stop()
-            self._tasks.stop()
+            self._loop.steps.stop()
 
     def _read_all(self) -> None:
-        while not self._stopped.is_set() and self._loop.step(lambda: self._available):
+        while not self._stopped.is_set() and self._loop.step():
             self._settle()
 
     def _go_on(self, looks: Looks) -> None:
@@ -197,7 +239,7 @@ class EntryQuery:
             left = until - time.monotonic()
             if left <= 0:
                 return
-            self._tasks.check()
+            self._loop.steps.check()
             if intake.seconds_since_look > _KNOWS_ITS_LAG_FOR:
                 intake.ask(intake.look)
             if self._stopped.wait(min(left, _SETTLES_EVERY)):

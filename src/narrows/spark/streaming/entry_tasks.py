@@ -2,31 +2,25 @@
 job of Spark's for each entry.
 
     LastingEntryTasks    are there already: milliseconds, and a core for each as long as they last
-    EntryJobs            tens of milliseconds, and no core while there is nothing to read
+    WritingJobs          tens of milliseconds, and no core while there is nothing to read
 """
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from narrows.connectors.entry_log import Entry
 from narrows.spark.read.entry_source import entry_to_read, set_entry
-from narrows.spark.sql.own_session import session_like
+from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.lasting import LastingTasks
-from narrows.spark.write.sink import WRITTEN_SCHEMA, tell, told_receipts
+from narrows.spark.write.sink import WRITTEN_SCHEMA, receipts_told, tell
 from narrows.worker.carried import Carried
 from narrows.worker.lasting import EntryWork, message_of, receipts_of
 from narrows.worker.write import Receipts
-
-_LOOKS_AGAIN = 0.1
-"""Seconds after which a job that was to end is looked at again: one that was just about to begin
-has not been ended."""
 
 
 class EntryTasks(Protocol):
@@ -54,59 +48,87 @@ class LastingEntryTasks(LastingTasks):
         return [receipts_of(answer) for answer in self.do(messages)]
 
 
-MakeJob = Callable[[SparkSession, int], DataFrame]
-"""What so many tasks write of the entry that is set when the frame is run (`read/entry_source.py`):
-a row for each. It is to be run in this session."""
+class EntryJob(NamedTuple):
+    """A job for the entry that is set when the frame is run (`read/entry_source.py`)."""
+
+    told: DataFrame
+    """A row for each task."""
+    again: bool = True
+    """May it be run for other entries, too?"""
+
+
+MakeJob = Callable[[SparkSession, int, bool], EntryJob]
+"""A job of so many tasks, for this session. It is to be run again, if it can, or only once."""
+
+
+PlannedFor = Callable[[int], Hashable | None]
+"""What a job of so many tasks would be planned for now: one that was is run again. None: a job is
+good for one entry."""
+
+
+def _always(tasks: int) -> Hashable | None:
+    return ()
 
 
 class EntryJobs:
+    """A job for each entry, whatever its tasks do."""
+
     def __init__(
-        self, spark: SparkSession, make: MakeJob, most: int, *, planned_once: bool = True
+        self, own: OwnSession, make: MakeJob, most: int, planned_for: PlannedFor = _always
     ) -> None:
-        """Of so many tasks at most. Some jobs must be planned anew for each entry."""
-        # A session of its own: for the setting, and because only so can another thread end its
-        # jobs (`spark.run.apart`).
-        self._spark = session_like(spark)
+        """Of so many tasks at most."""
+        self._spark = own.spark
         self._make, self._most = make, most
-        self._planned_once = planned_once
-        self._jobs = {1: make(self._spark, 1)}  # what Spark will not take is said now
-        """By how many tasks they have."""
-        self._stopped = False
-        self._idle = threading.Event()
-        self._idle.set()
+        self._planned_for = planned_for
+        self._jobs: dict[int, tuple[Hashable | None, EntryJob]] = {}
+        """By how many tasks they have, with what they were planned for."""
+        self._job(1)  # what Spark will not take is said now
 
     def __len__(self) -> int:
         return self._most
 
+    def run(self, number: int, tasks: int) -> list[Row]:
+        """What the tasks of an entry's job tell."""
+        set_entry(self._spark, number)
+        return self._job(tasks).told.collect()
+
+    def _job(self, tasks: int) -> EntryJob:
+        now = self._planned_for(tasks)  # before it is made: what changes meanwhile is seen later
+        planned_for, job = self._jobs.get(tasks, (None, None))
+        if job is None or not job.again or now is None or now != planned_for:
+            job = self._make(self._spark, tasks, now is not None)
+            self._jobs[tasks] = now, job
+        return job
+
+
+class WritingJobs:
+    """Jobs whose tasks write."""
+
+    def __init__(
+        self, spark: SparkSession, make: MakeJob, most: int, planned_for: PlannedFor = _always
+    ) -> None:
+        self._own = OwnSession(spark)
+        self._jobs = EntryJobs(self._own, make, most, planned_for)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
     def copy(self, number: int, entry: Entry, tasks: int) -> Sequence[Receipts]:
-        self._idle.clear()
-        try:
-            if self._stopped:
-                raise InterruptedError("it is to end")
-            set_entry(self._spark, number)
-            if tasks not in self._jobs or not self._planned_once:
-                self._jobs[tasks] = self._make(self._spark, tasks)
-            return told_receipts(self._jobs[tasks], number)
-        finally:
-            self._idle.set()
+        with self._own.running():
+            return receipts_told(self._jobs.run(number, tasks), number)
 
     def check(self) -> None:
-        """Spark that is gone has no answer, and an error instead."""
-        _ = self._spark.version
+        self._own.check()
 
     def stop(self) -> None:
-        self._stopped = True
-        while not self._idle.is_set():
-            with contextlib.suppress(Exception):  # then there is no job either
-                self._spark.interruptAll()
-            self._idle.wait(_LOOKS_AGAIN)
+        self._own.stop()
 
 
 def copying(work: EntryWork) -> MakeJob:
     """Jobs whose readers write: no row crosses the JVM."""
     carried = Carried(work)
 
-    def make(spark: SparkSession, tasks: int) -> DataFrame:
+    def make(spark: SparkSession, tasks: int, again: bool) -> EntryJob:
         def copy(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             does = carried.value
             number, entry = entry_to_read(does.read)
@@ -114,6 +136,6 @@ def copying(work: EntryWork) -> MakeJob:
                 for task in batch.column(0).to_pylist():
                     yield tell(does.copy(number, entry, task, tasks), number)
 
-        return spark.range(0, tasks, 1, tasks).mapInArrow(copy, WRITTEN_SCHEMA)
+        return EntryJob(spark.range(0, tasks, 1, tasks).mapInArrow(copy, WRITTEN_SCHEMA))
 
     return make

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from narrows.catalog.objects import Source
@@ -24,16 +24,19 @@ from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
-from narrows.spark.compile.plan import compile_plan, is_planned_once
-from narrows.spark.read.entry_source import entry_rows
 from narrows.spark.read.reader import read_spec
-from narrows.spark.sql.own_session import brought_into
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
-from narrows.spark.streaming.entry_loop import EntryLoop, EntryQuery
+from narrows.spark.streaming.entry_loop import (
+    EntryLoop,
+    EntryQuery,
+    EntrySteps,
+    WritingSteps,
+)
+from narrows.spark.streaming.entry_plan import EntryPlan
 from narrows.spark.streaming.entry_tasks import (
-    EntryJobs,
     EntryTasks,
     LastingEntryTasks,
+    WritingJobs,
     copying,
 )
 from narrows.spark.streaming.feed import LOOKS_AGAIN, FedQuery, Feed
@@ -56,7 +59,12 @@ from narrows.worker.read_spec import ReadSpec
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
 
-_ENTRY_BY_ENTRY = (ExecutionMode.COPY, ExecutionMode.CONTINUOUS, ExecutionMode.JOBS)
+_ENTRY_BY_ENTRY = (
+    ExecutionMode.COPY,
+    ExecutionMode.CONTINUOUS,
+    ExecutionMode.JOBS,
+    ExecutionMode.WINDOWS,
+)
 """Without a streaming query."""
 _ROWS_KEPT_AS = "json"
 """The format in which the state folder keeps rows of sinks that take rows, until they are shown."""
@@ -128,15 +136,22 @@ class PipelineQuery:
 
     def phases(self) -> list[Phase]:
         """What runs one after the other; which way that is, is in its plan."""
+        if self.mode is ExecutionMode.WINDOWS:
+            ready = [self._window_steps()]  # what Spark will not take is said before
+            keeper = ready[0].keeper
+
+            def fold(previous: Running | None) -> Running:
+                return self.start_folding(ready.pop() if ready else self._window_steps())
+
+            def close(ended: Running | None) -> Running | None:
+                """What the last entry has not closed, for there was none."""
+                return ClosingRun(self._window_steps()) if keeper.has_open else None
+
+            return [fold, close] if self.pace.closes else [fold]
         if self.mode in _ENTRY_BY_ENTRY:
             if self.mode is ExecutionMode.JOBS:
-                self._compiled[1] = self._compiled_for(1)
-            return [lambda previous: self.start_entries()]
-        if self.mode is ExecutionMode.WINDOWS:
-            steps = window_steps(
-                self.context, self.name, self.plan, self._place, self.write, self.written
-            )
-            return [lambda previous: self.start_folding(steps), *_closing(steps, self.pace)]
+                self._entry_plan.check()
+            return [lambda previous: self.start_writing()]
         stream = self.compile()
         return [lambda previous: self.start(stream), *self.closing_phases()]
 
@@ -155,22 +170,32 @@ class PipelineQuery:
         feeds = [self._feed(read) for _, read in self._fed]
         return self._start(stream, feeds, self.pace)
 
-    def start_folding(self, steps: WindowSteps) -> FedQuery:
+    def _window_steps(self) -> WindowSteps:
+        return window_steps(
+            self.context, self.name, self.plan, self._place, self.write, self.written
+        )
+
+    def start_folding(self, steps: WindowSteps) -> EntryQuery:
         """Starts a pipeline whose tasks keep its windows."""
         if steps.keeper.was_closing:
             steps.close()
-        feeds = [self._feed(steps.keeper.spec.read)]
-        return self._begin(self._publishing(steps.folded(), feeds, run=steps.run), feeds, self.pace)
+        sweep(self.write)
+        return self._start_entries(steps.keeper.spec.read, steps, ends=self.pace.closes)
 
-    def start_entries(self) -> EntryQuery:
-        """Starts a pipeline that needs no streaming query."""
+    def start_writing(self) -> EntryQuery:
+        """Starts a pipeline that keeps nothing."""
         read, tasks = self._entry_tasks()
+        return self._start_entries(read, WritingSteps(self.write, tasks))
+
+    def _start_entries(
+        self, read: ReadSpec, steps: EntrySteps, *, ends: bool = False
+    ) -> EntryQuery:
         try:
             position = begin_position(read, self.checkpoint)
-            loop = EntryLoop(read, self.write, position, self.written, tasks)
-            return EntryQuery(self.name, loop, tasks, None if self.pace.once else self._looks)
+            loop = EntryLoop(read, position, self.written, steps, ends=ends)
+            return EntryQuery(self.name, loop, None if self.pace.once else self._looks)
         except BaseException:
-            tasks.stop()
+            steps.stop()
             raise
 
     def _entry_tasks(self) -> tuple[ReadSpec, EntryTasks]:
@@ -178,36 +203,21 @@ class PipelineQuery:
         spark = self.context.spark
         if self.mode is ExecutionMode.JOBS:
             ((_, read),) = self._fed
-            once = is_planned_once(rows_of(self.plan.physical))
-            return read, EntryJobs(spark, self._computing, read.partitions, planned_once=once)
+            made = self._entry_plan
+            return read, WritingJobs(spark, made.make, read.partitions, made.planned_for)
         plain = copied_from(self.plan)
         assert plain is not None, "the plan says so"
         read = self._place(plain.node, plain.spec)
         if self.mode is ExecutionMode.COPY:
             work = EntryWork(read, self.write)
-            return read, EntryJobs(spark, copying(work), read.partitions)
+            return read, WritingJobs(spark, copying(work), read.partitions)
         read = replace(read, partitions=self.tasks)
         work = EntryWork(read, self.write)
         return read, LastingEntryTasks(spark, self.name, self.tasks, work)
 
-    def _computing(self, own: SparkSession, tasks: int) -> DataFrame:
-        """A job that Spark has a part in."""
-        told = self._compiled.pop(tasks, None)
-        return brought_into(own, self._compiled_for(tasks) if told is None else told)
-
-    def _compiled_for(self, tasks: int) -> DataFrame:
-        spark = self.context.spark
-
-        def open_entry(node: DecodedSource, spec: ReadSpec) -> DataFrame:
-            return entry_rows(spark, self._place(node, spec), tasks)
-
-        rows = compile_plan(rows_of(self.plan.physical), spark, open_entry)
-        return written_by_tasks(sink_frame(self.plan, rows), self.write)
-
     @cached_property
-    def _compiled(self) -> dict[int, DataFrame]:
-        """What was compiled before anything started, by how many tasks it has."""
-        return {}
+    def _entry_plan(self) -> EntryPlan:
+        return EntryPlan(self.context, self.plan, self._place, self.write)
 
     def closing_phases(self) -> list[Phase]:
         """What a bounded run does at the end of its input; nothing when it has no windows."""
@@ -320,10 +330,8 @@ class PipelineQuery:
         feeds: Sequence[Feed],
         told_of: Callable[[DataFrame, int], DataFrame] | None = None,
         mode: str = "append",
-        run: Callable[[DataFrame, int], None] | None = None,
     ) -> DataStreamWriter:
-        """Publishes what tasks wrote: what the rows tell, or what is made of each batch; or has
-        `run` do all of it."""
+        """Publishes what tasks wrote: what the rows tell, or what is made of each batch."""
         sweep(self.write)
         raised = self._raised
         raised.clear()
@@ -332,9 +340,6 @@ class PipelineQuery:
             try:
                 for feed in feeds:
                     feed.check(number)
-                if run is not None:
-                    run(batch, number)
-                    return
                 told = batch if told_of is None else told_of(batch, number)
                 self.written.rows += publish_written(told, self.write, number)
             except BaseException as error:
@@ -391,12 +396,3 @@ class PipelineQuery:
         if self.mode is ExecutionMode.CONTINUOUS:
             return Pauses()
         return Ticks(self._trigger / 1_000) if self._trigger else Pauses(LOOKS_AGAIN / 1_000)
-
-
-def _closing(steps: WindowSteps, pace: Pace) -> list[Phase]:
-    """What closes windows at the end of a bounded run, if its last micro-batch has not."""
-
-    def close(ended: Running | None) -> Running | None:
-        return ClosingRun(steps) if steps.keeper.has_open else None
-
-    return [close] if pace.closes else []

@@ -30,9 +30,12 @@ from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.read.reader import partial_spec
 from narrows.spark.sql.frame import Frame, relation_columns, select_list
+from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.sql.rows import SparkRows, Views, select
 from narrows.spark.sql.sql_text import Typed, quote
+from narrows.spark.streaming.entry_tasks import EntryJobs
 from narrows.spark.streaming.window_steps import SparkFinish, SparkJobs, WindowSteps
+from narrows.spark.streaming.window_tasks import folding
 from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.write.sink import RowsWritten
 from narrows.spark.write.sink_frame import sink_frame
@@ -60,16 +63,17 @@ def window_steps(
     read = replace(place(reader, spec), partial=None, newest=str(newest.absolute()))
     folder = str(state.windows(pipeline).absolute())
     windows = WindowSpec(read, spec.partial, groups.cut, folder)
-    finish = _finish(context.spark, plan, groups)
+    own = OwnSession(context.spark)
+    finish = _finish(own.spark, plan, groups)
     keeper = WindowKeeper(
         windows,
         groups.window,
         write,
         watermark_delay(reader.source, groups.window),
         partial(newest_time, state.all_newest(pipeline)),
-        SparkJobs(context.spark, windows, write, finish, context.parallelism),
+        SparkJobs(own.spark, windows, write, finish, context.parallelism),
     )
-    return WindowSteps(context.spark, keeper, written)
+    return WindowSteps(own, EntryJobs(own, folding(windows), read.partitions), keeper, written)
 
 
 def _finish(spark: SparkSession, plan: Plan, groups: WindowGroups) -> Finish | SparkFinish:

@@ -12,17 +12,20 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
+from narrows.errors import InternalError
 from narrows.schema import DataType
+from narrows.spark.sql.own_session import OwnSession
+from narrows.spark.streaming.entry_tasks import EntryJobs
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.streaming.window_tasks import (
     TOLD,
     closed_frame,
-    fold_stream,
     merging_frame,
     sweep_closed,
 )
-from narrows.spark.write.sink import RowsWritten, told_receipts, written_by_tasks
+from narrows.spark.write.sink import RowsWritten, receipts_told, written_by_tasks
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
@@ -74,7 +77,7 @@ class SparkJobs:
             return []
         groups = closed_frame(self.spark, self.spec, finish.columns, closed)
         told = written_by_tasks(finish.rows(groups), self.write, number)
-        return told_receipts(told, number)
+        return receipts_told(told.collect(), number)
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
         return _files(self._merged(merge, None), "rest")
@@ -95,25 +98,36 @@ class SparkJobs:
 
 @dataclass(frozen=True)
 class WindowSteps:
-    """A step after each micro-batch."""
+    """An entry is folded into windows, and a step publishes those that close then."""
 
-    spark: SparkSession
+    own: OwnSession
+    """Where all its jobs run."""
+    folds: EntryJobs
     keeper: WindowKeeper
     written: RowsWritten
 
-    def folded(self) -> DataFrame:
-        """What a streaming query has tasks do in each micro-batch."""
-        return fold_stream(self.spark, self.keeper.spec)
+    def __len__(self) -> int:
+        return len(self.folds)
 
-    def run(self, told: DataFrame, batch: int) -> None:
-        self.keeper.begin(batch)
-        answers = [json.loads(row[TOLD]) for row in told.collect()]
-        self.written.late += sum(each["late"] for each in answers)
-        ends = any(each["ends"] for each in answers)
-        self.written.rows += self.keeper.run(batch, _files(answers, "file"), ends=ends)
+    def run(self, number: int, entry: Entry, tasks: int, *, ends: bool) -> int:
+        with self.own.running():
+            self.keeper.begin(number)
+            answers = [json.loads(row[TOLD]) for row in self.folds.run(number, tasks)]
+            others = {each["entry"] for each in answers} - {number}
+            if others:
+                raise InternalError(f"tasks of entry {number} have folded entry {others}")
+            self.written.late += sum(each["late"] for each in answers)
+            return self.keeper.run(number, _files(answers, "file"), ends=ends)
 
     def close(self) -> None:
-        self.written.rows += self.keeper.close()
+        with self.own.running():
+            self.written.rows += self.keeper.close()
+
+    def check(self) -> None:
+        self.own.check()
+
+    def stop(self) -> None:
+        self.own.stop()
 
 
 class ClosingRun:

@@ -1,11 +1,11 @@
-"""Jobs of a pipeline whose tasks keep its windows: what a micro-batch reads, and what closes.
+"""Jobs of a pipeline whose tasks keep its windows: what is read of an entry, and what closes.
 
-    fold_stream      markers ──► rows, folded into windows ──► a file of groups for each task
+    folding          an entry ──► rows, folded into windows ──► a file of groups for each task
     merging_frame    files of groups ──► windows that closed ──► the sink, or a file for Spark
     closed_frame     those files ──► Spark
 
-A frame of the second kind is made once. What its tasks have to do stands in a small file, so that a
-step needs no new analysis.
+A frame of the first two kinds is made once. What its tasks have to do stands in the log of entries,
+or in a small file, so that a step needs no new analysis.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
 from narrows.schema import DataType
-from narrows.spark.read.marker_source import marker_frame, read_markers
+from narrows.spark.read.entry_source import entry_to_read
 from narrows.spark.sql.types import spark_struct
+from narrows.spark.streaming.entry_tasks import EntryJob, MakeJob
 from narrows.spark.write.sink import batch_and_task
 from narrows.worker.carried import Carried
+from narrows.worker.read import read_entry
 from narrows.worker.windows.fold import fold_rows
 from narrows.worker.windows.merge import MergingTask, finished, read_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
@@ -37,26 +39,24 @@ _CLOSED = "closed"
 Batches = Iterator[pa.RecordBatch]
 
 
-def fold_stream(spark: SparkSession, spec: WindowSpec) -> DataFrame:
-    """What tasks have folded of a micro-batch: a row for each task."""
+def folding(spec: WindowSpec) -> MakeJob:
+    """What tasks have folded of an entry: a row for each task."""
     carried = Carried(spec)
 
-    def fold(markers: Batches) -> Batches:
-        spec = carried.value
-        batch, _ = batch_and_task()
-        before, _ = StepLog(spec.folder).before(batch)
-        ends: list[bool] = []
-        rows = read_markers(spec.read, _noting_end(markers, ends))
-        folded = fold_rows(spec, rows, before.watermark * 1_000)
-        yield _tell({"file": folded.file, "late": folded.late, "ends": any(ends)})
+    def make(spark: SparkSession, tasks: int, again: bool) -> EntryJob:
+        def fold(numbers: Batches) -> Batches:
+            spec = carried.value
+            number, entry = entry_to_read(spec.read)
+            before, _ = StepLog(spec.folder).before(number)
+            for batch in numbers:
+                for task in batch.column(0).to_pylist():
+                    rows = read_entry(spec.read, entry, number, task, tasks)
+                    folded = fold_rows(spec, rows, before.watermark * 1_000)
+                    yield _tell({"entry": number, "file": folded.file, "late": folded.late})
 
-    return marker_frame(spark, spec.read).mapInArrow(fold, _TOLD_SCHEMA)
+        return EntryJob(spark.range(0, tasks, 1, tasks).mapInArrow(fold, _TOLD_SCHEMA))
 
-
-def _noting_end(markers: Batches, ends: list[bool]) -> Batches:
-    for batch in markers:
-        ends += [bool(is_last) for is_last in batch.column("is_last").to_pylist()]
-        yield batch
+    return make
 
 
 def merging_frame(

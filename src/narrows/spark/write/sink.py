@@ -7,12 +7,12 @@ published before is replaced, so every row is there once, as far as the sink can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from narrows.connectors.target import WriteSpec
 from narrows.errors import InternalError
@@ -46,9 +46,8 @@ def tell(receipts: Receipts, batch: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(told)
 
 
-def told_receipts(told: DataFrame, batch: int) -> list[Receipts]:
-    """Has tasks write, and answers what each of them wrote."""
-    rows = told.collect()
+def receipts_told(rows: Sequence[Row], batch: int) -> list[Receipts]:
+    """What each task of a batch wrote."""
     others = {row["batch"] for row in rows} - {batch}
     if others:
         raise InternalError(f"tasks of batch {batch} have written batch {others}")
@@ -81,7 +80,7 @@ def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None)
 def publish_written(told: DataFrame, spec: WriteSpec, batch: int) -> int:
     """Has tasks write and tell what they wrote, and publishes it; how many rows that were."""
     try:
-        return publish(spec, batch, told_receipts(told, batch))
+        return publish(spec, batch, receipts_told(told.collect(), batch))
     except BaseException:
         sweep(spec)
         raise

@@ -1,0 +1,108 @@
+"""The job that Spark runs for an entry, and how long one that was planned can be run again.
+
+To plan a job takes as long as to run it on a few rows. So it is kept, and run for the next entry.
+But Spark keeps something in a job, too: what it has shuffled or broadcast once it does not make
+again. Hence a job is kept only where no row of the stream has that above it:
+
+    each row is made of one row        always
+    ... and of rows of small tables    as long as their files are the same; these Spark is told to
+                                       broadcast, which leaves the rows of the stream where they are
+    rows are sorted                    where one task has all of them
+
+Whether Spark does so is seen in its plan. Everything else - large tables, subqueries, `now()`,
+`rand()` - is planned anew for each entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+
+from narrows.connectors.base import SourceConnector
+from narrows.connectors.target import WriteSpec
+from narrows.explain.plan import Plan
+from narrows.logical.conjuncts import is_deterministic
+from narrows.logical.nodes import DecodedSource
+from narrows.logical.walk import topological
+from narrows.physical.execution import made_of_entry, rows_of
+from narrows.spark.compile.context import Context, PlaceReads, connected
+from narrows.spark.compile.plan import compile_plan
+from narrows.spark.read.believed import broadcast_bytes
+from narrows.spark.read.entry_source import entry_rows, is_read_in_place
+from narrows.spark.sql.own_session import brought_into, physical_plan
+from narrows.spark.sql.rows import SqlText
+from narrows.spark.streaming.entry_tasks import EntryJob
+from narrows.spark.write.sink import written_by_tasks
+from narrows.spark.write.sink_frame import sink_frame
+from narrows.worker.read_spec import ReadSpec
+
+
+@dataclass(frozen=True)
+class EntryPlan:
+    """Of a pipeline that keeps nothing between entries."""
+
+    context: Context
+    plan: Plan
+    place: PlaceReads
+    """Where what its readers need is kept."""
+    write: WriteSpec
+    _checked: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """What Spark will not take is said now, and not when something runs."""
+        again = self.planned_for(1) is not None
+        self._checked[1, again] = self._compiled(1, again)
+
+    def make(self, own: SparkSession, tasks: int, again: bool) -> EntryJob:
+        """A job of so many tasks: what each of them wrote."""
+        made = self._checked.pop((tasks, again), None)
+        told = brought_into(own, self._compiled(tasks, again) if made is None else made)
+        return EntryJob(told, again and is_read_in_place(physical_plan(own, told)))
+
+    def planned_for(self, tasks: int) -> Hashable | None:
+        """What a job of so many tasks is planned for, if it is made now: as long as that is the
+        same, it can be run again. None: it cannot."""
+        rows = rows_of(self.plan.physical)
+        made = made_of_entry(rows)
+        if made is None or (made.is_sorted and tasks > 1):
+            return None
+        if not all(is_deterministic(e) for node in topological(rows) for e in node.expressions):
+            return None
+        tables = [_Table.of(node) for node in made.tables]
+        known = [table for table in tables if table is not None and self._is_small(table)]
+        return tuple(table.version for table in known) if len(known) == len(tables) else None
+
+    def _is_small(self, table: _Table) -> bool:
+        return table.bytes <= broadcast_bytes(self.context.spark)
+
+    def _compiled(self, tasks: int, again: bool) -> DataFrame:
+        context = self.context
+
+        def open_entry(node: DecodedSource, spec: ReadSpec) -> DataFrame | SqlText:
+            placed = self.place(node, spec)
+            if node.source.bounded:
+                return context.open(node, placed, streaming=False)
+            return entry_rows(context.spark, context.with_table_keys(placed), tasks)
+
+        root = rows_of(self.plan.physical)
+        rows = compile_plan(root, context.spark, open_entry, by_entry=True, in_place=again)
+        return written_by_tasks(sink_frame(self.plan, rows), self.write)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table that a stream is joined with, as it is now."""
+
+    version: str
+    bytes: int
+
+    @classmethod
+    def of(cls, node: DecodedSource) -> _Table | None:
+        """None where only Spark knows."""
+        if node.source.comes_as_frame:
+            return None
+        source: SourceConnector = connected(node.source)
+        available = source.available()
+        return cls(source.version(available), source.size(source.whole(available)))
