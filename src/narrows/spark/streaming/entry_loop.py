@@ -19,7 +19,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
@@ -45,6 +45,10 @@ _STOPS_WITHIN = 2.0
 class EntrySteps(Protocol):
     """What becomes of an entry. One thread has it done; any may stop it."""
 
+    keeps_state: ClassVar[bool]
+    """Is something kept from one entry to the next? It knows the last of them, and no other comes
+    again: so the position is on the disk before the next begins, whatever happens to the power."""
+
     def __len__(self) -> int:
         """How many tasks may have a share of an entry."""
 
@@ -61,6 +65,8 @@ class EntrySteps(Protocol):
 
 class WritingSteps:
     """What tasks have written is published."""
+
+    keeps_state: ClassVar[bool] = False
 
     def __init__(self, write: WriteSpec, tasks: EntryTasks) -> None:
         self._write, self._tasks = write, tasks
@@ -134,6 +140,8 @@ class EntryLoop:
         ends = self._ends and number == self.intake.log.last()
         self._written.rows += self.steps.run(number, entry, count, ends=ends)
         self._position.move(number)
+        if self.steps.keeps_state:
+            self._position.sync()
         self._published = number
 
     @property

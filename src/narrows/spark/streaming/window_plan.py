@@ -13,7 +13,8 @@ from narrows.demand import ALL
 from narrows.errors import InternalError
 from narrows.explain.plan import Plan
 from narrows.expressions.nodes import ColumnId
-from narrows.logical.nodes import DecodedSource
+from narrows.logical.conjuncts import is_deterministic
+from narrows.logical.nodes import DecodedSource, Filter, Node, Project
 from narrows.physical.execution import rows_of
 from narrows.physical.nodes import PhysicalProject
 from narrows.physical.window_groups import (
@@ -117,7 +118,17 @@ def _by_spark(spark: SparkSession, plan: Plan, groups: WindowGroups) -> SparkFin
             views.close()
         return sink_frame(plan, compile_plan(rows, spark, _none, given={groups.node: given}))
 
-    return SparkFinish(groups.columns, finish)
+    return SparkFinish(groups.columns, finish, again=_row_by_row(rows, groups.node))
+
+
+def _row_by_row(rows: Node, window: Node) -> bool:
+    """Is each row made of one window, and always in the same way? Then Spark shuffles nothing,
+    which it would keep, and fixes no times and lots."""
+    above, node = list[Node](), rows
+    while node is not window and isinstance(node, (Filter, Project)):
+        above.append(node)
+        node = node.child
+    return node is window and all(is_deterministic(e) for each in above for e in each.expressions)
 
 
 def _none(node: DecodedSource, spec: ReadSpec) -> DataFrame:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -16,6 +16,7 @@ from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.errors import InternalError
 from narrows.schema import DataType
+from narrows.spark.read.entry_source import set_entry
 from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.entry_tasks import EntryJobs
 from narrows.spark.streaming.running import Batch, RecentBatches
@@ -44,6 +45,8 @@ class SparkFinish:
     """Those of a closed window."""
     rows: Callable[[DataFrame], DataFrame]
     """The rows that sinks take."""
+    again: bool
+    """May Spark make them in the same way in every step?"""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class SparkJobs:
     tasks: int
     """At most."""
     _frames: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
+    _finished: dict[int, DataFrame] = field(default_factory=dict)
 
     def close(self, merge: Merge) -> Closed:
         if isinstance(self.finish, Finish):
@@ -64,20 +68,19 @@ class SparkJobs:
             receipts = [receipts_from_text(each["written"]) for each in answers]
             return Closed(receipts, _files(answers, "rest"))
         answers = self._merged(merge, None)
-        closed = [each["closed"] for each in answers if each["closed"] is not None]
         try:
-            return Closed(
-                self._computed(self.finish, closed, merge.number), _files(answers, "rest")
-            )
+            closed = any(each["closed"] for each in answers)
+            receipts = self._computed(self.finish, len(answers), merge.number) if closed else []
+            return Closed(receipts, _files(answers, "rest"))
         finally:
             sweep_closed(self.spec)
 
-    def _computed(self, finish: SparkFinish, closed: Sequence[str], number: int) -> list[Receipts]:
-        if not closed:
-            return []
-        groups = closed_frame(self.spark, self.spec, finish.columns, closed)
-        told = written_by_tasks(finish.rows(groups), self.write, number)
-        return receipts_told(told.collect(), number)
+    def _computed(self, finish: SparkFinish, tasks: int, number: int) -> list[Receipts]:
+        set_entry(self.spark, number)  # it is the step's that is written
+        if tasks not in self._finished or not finish.again:
+            groups = closed_frame(self.spark, self.spec, finish.columns, tasks)
+            self._finished[tasks] = written_by_tasks(finish.rows(groups), self.write)
+        return receipts_told(self._finished[tasks].collect(), number)
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
         return _files(self._merged(merge, None), "rest")
@@ -99,6 +102,8 @@ class SparkJobs:
 @dataclass(frozen=True)
 class WindowSteps:
     """An entry is folded into windows, and a step publishes those that close then."""
+
+    keeps_state: ClassVar[bool] = True
 
     own: OwnSession
     """Where all its jobs run."""

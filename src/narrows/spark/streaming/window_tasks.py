@@ -4,14 +4,13 @@
     merging_frame    files of groups ──► windows that closed ──► the sink, or a file for Spark
     closed_frame     those files ──► Spark
 
-A frame of the first two kinds is made once. What its tasks have to do stands in the log of entries,
+All of them are made once, as a rule. What its tasks have to do stands in the log of entries,
 or in a small file, so that a step needs no new analysis.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.target import WriteSpec
+from narrows.files.atomic import temporary_for
 from narrows.schema import DataType
 from narrows.spark.read.entry_source import entry_to_read
 from narrows.spark.sql.types import spark_struct
@@ -80,7 +80,7 @@ def merging_frame(
             task = MergingTask(spec, merge, part, tasks)
             told: dict[str, object] = {}
             if finish is None:
-                told["closed"] = _write_closed(spec, task.closed())
+                told["closed"] = _write_closed(_closed_path(spec, step, part), task.closed())
             else:
                 rows = finished(finish, task.closed())
                 told["written"] = receipts_to_text(write_task(write, rows, step, part))
@@ -89,45 +89,49 @@ def merging_frame(
     return spark.range(0, tasks, 1, tasks).mapInArrow(run, _TOLD_SCHEMA)
 
 
-def _write_closed(spec: WindowSpec, batches: Batches) -> str | None:
-    path = Path(spec.folder) / _CLOSED / f"{uuid.uuid4().hex}{SUFFIX}"
-    writer = None
+def _closed_path(spec: WindowSpec, step: int, task: int) -> Path:
+    return Path(spec.folder) / _CLOSED / f"{step}-{task}{SUFFIX}"
+
+
+def _write_closed(path: Path, batches: Batches) -> bool:
+    """Leaves them for Spark; false if there are none."""
+    temporary, writer = temporary_for(path), None
     for batch in batches:
         if writer is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = pa.ipc.new_file(pa.OSFile(str(path), "wb"), batch.schema)
+            writer = pa.ipc.new_file(pa.OSFile(str(temporary), "wb"), batch.schema)
         writer.write_batch(batch)
     if writer is None:
-        return None
+        return False
     writer.close()
-    return path.name
+    temporary.replace(path)
+    return True
 
 
 def closed_frame(
-    spark: SparkSession,
-    spec: WindowSpec,
-    columns: Sequence[tuple[str, DataType]],
-    files: Sequence[str],
+    spark: SparkSession, spec: WindowSpec, columns: Sequence[tuple[str, DataType]], tasks: int
 ) -> DataFrame:
-    """The windows that closed, as tasks have left them."""
-    folder, names = str(Path(spec.folder) / _CLOSED), [name for name, _ in columns]
-    schema, count = spark_struct(columns), len(files)
+    """The windows that so many tasks have left, in the step whose number is set when it is run
+    (`read/entry_source.py`)."""
+    names = [name for name, _ in columns]
 
     def read(numbers: Batches) -> Batches:
-        _, part = batch_and_task()
+        step, part = batch_and_task()
         for _ in numbers:
-            for file in files[part : part + 1]:
-                with pa.memory_map(str(Path(folder) / file)) as mapped:
-                    for batch in pa.ipc.open_file(mapped).read_all().to_batches():
-                        yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+            path = _closed_path(spec, step, part)
+            if not path.exists():
+                continue
+            with pa.memory_map(str(path)) as mapped:
+                for batch in pa.ipc.open_file(mapped).read_all().to_batches():
+                    yield pa.RecordBatch.from_arrays(batch.columns, names=names)
 
-    return spark.range(0, count, 1, count).mapInArrow(read, schema)
+    return spark.range(0, tasks, 1, tasks).mapInArrow(read, spark_struct(columns))
 
 
 def sweep_closed(spec: WindowSpec) -> None:
     """Removes what was left for Spark: it has been read, or will be made again."""
     folder = Path(spec.folder) / _CLOSED
-    for path in folder.glob(f"*{SUFFIX}") if folder.is_dir() else ():
+    for path in folder.iterdir() if folder.is_dir() else ():
         path.unlink(missing_ok=True)
 
 
