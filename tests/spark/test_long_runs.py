@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from narrows.spark.streaming import feed, query_settings, source_log
 from narrows.worker import count_files
 from support.held import held_by_this_process, kept
-from support.long_run import BY_QUERY, BY_READERS, LongRun
+from support.long_run import BY_QUERY, BY_READERS, IN_WINDOWS, LongRun
 
 SHORT = {
     "spark.sql.streaming.minBatchesToRetain": "5",
@@ -36,7 +36,9 @@ def keeps_little(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says it like this")
-@pytest.mark.parametrize("select", [BY_QUERY, BY_READERS], ids=["query", "readers"])
+@pytest.mark.parametrize(
+    "select", [BY_QUERY, BY_READERS, IN_WINDOWS], ids=["query", "readers", "windows"]
+)
 def test_nothing_grows_with_the_number_of_batches(
     keeps_little: SparkSession, tmp_path: Path, select: str
 ) -> None:
@@ -45,9 +47,9 @@ def test_nothing_grows_with_the_number_of_batches(
     with runs.session() as session:
         run = session.start("p", trigger="0 seconds")
         runs.await_batches(run, 40)
-        early, early_kept = held_by_this_process(), kept(runs.state)
+        early, early_kept = held_by_this_process(), kept(runs.state, stores=False)
         runs.await_batches(run, 70)
-        late, late_kept = held_by_this_process(), kept(runs.state)
+        late, late_kept = held_by_this_process(), kept(runs.state, stores=False)
         assert run.progress["p"]["read"]["s"]["payloads"] == 70
         run.stop()
     assert late_kept.files < early_kept.files + 40, "a batch leaves seven files, if they are kept"

@@ -22,11 +22,15 @@ class Held(NamedTuple):
     descriptors: int
 
 
-def kept(state: Path) -> Kept:
-    """Without what a stream of files must remember: the names of those that it has taken."""
+def kept(state: Path, *, stores: bool = True) -> Kept:
+    """Without what a stream of files must remember: the names of those that it has taken; and
+    without Spark's stores of state, if a run is too short for Spark to tidy them up."""
     files, size = 0, 0
     for folder, _, names in os.walk(state):
-        if "entries" in Path(folder).parts:
+        parts = Path(folder).relative_to(state).parts
+        if "entries" in parts or (
+            not stores and parts[:1] == ("checkpoints",) and "state" in parts
+        ):
             continue
         for name in names:
             if name.endswith(".tmp"):

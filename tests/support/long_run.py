@@ -12,8 +12,10 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.state.entry_position import EntryPosition
 
-BY_QUERY, BY_READERS = "SELECT a FROM s JOIN one ON x > 0", "SELECT a FROM s"
+BY_QUERY, BY_READERS = "SELECT latest(a) AS a FROM s", "SELECT a FROM s"
 """A pipeline that has a streaming query, and one that needs none."""
+IN_WINDOWS = "SELECT max(a) AS a FROM s GROUP BY tumblingwindow('ss', 1)"
+"""One that keeps windows without a query."""
 
 
 class LongRun:
@@ -26,16 +28,14 @@ class LongRun:
         self.state = folder / "state"
         self._put = 0
         (folder / "in").mkdir()
-        (folder / "one.json").write_text('{"x": 1}\n')
 
     def session(self) -> narrows.Session:
         session = narrows.connect(self._spark, state=self.state)
         session.execute(
             f"""
             CREATE STREAM s (a BIGINT) WITH (connector = 'file', path = '{self._folder}/in',
-              max_files_per_trigger = 1);
+              max_files_per_trigger = 1, eventtime = 'a', eventtime_unit = 's');
             CREATE SINK out WITH (connector = 'file', path = '{self._folder}/out');
-            CREATE TABLE one (x BIGINT) WITH (connector = 'file', path = '{self._folder}/one.json');
             CREATE PIPELINE p INTO out AS {self._select};
             """
         )
