@@ -177,10 +177,12 @@ def fold_by(width: int, folds: Sequence[Fold], rows: pa.Table) -> pa.Table:
         for folding, column, others in zip(foldings, values, beside, strict=True)
     ]
     keys, answers = _grouped(rows.columns[:width], asked, rows.num_rows)
-    folded = [
-        folding.folded(answer, column, others)
-        for folding, answer, column, others in zip(foldings, answers, values, beside, strict=True)
-    ]
+    folded: list[pa.ChunkedArray] = []
+    for made, folding, answer, column, others in zip(
+        folds, foldings, answers, values, beside, strict=True
+    ):
+        before = [folded[place] for place in made.beside]
+        folded.append(folding.folded(answer, column, others, before))
     return pa.table([*keys, *folded], names=rows.column_names)
 
 

@@ -46,6 +46,7 @@ class ByPlace:
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
         return values.take(answer)
 
@@ -73,6 +74,7 @@ class ByOther:
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
         chosen = answer.combine_chunks()
         places = np.asarray(chosen.fill_null(0)) % max(len(values), 1)

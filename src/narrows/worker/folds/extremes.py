@@ -28,6 +28,7 @@ class Extreme:
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
         if pa.types.is_floating(values.type):
             return as_floats(answer, values.type)

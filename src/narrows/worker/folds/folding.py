@@ -38,8 +38,10 @@ class Folding(Protocol):
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
-        """A value for each group, of the type of values."""
+        """A value for each group, of the type of values; `made` is what those beside it have come
+        to."""
 
 
 def only(taken: pa.Array | None, values: pa.Array) -> pa.Array:

@@ -37,9 +37,10 @@ class Mean:
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
         groups = _Groups.of(answer, beside[0])
-        return groups.known(groups.means(values))
+        return groups.known(groups.means(groups.sorted(values)))
 
 
 class Squares:
@@ -57,12 +58,14 @@ class Squares:
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
         counts, means = beside
         groups = _Groups.of(answer, counts)
         with np.errstate(all="ignore"):
-            apart = groups.apart(means, groups.means(means))
-            return groups.known(groups.sums(groups.sorted(values) + groups.counts * apart * apart))
+            apart = groups.apart(groups.sorted(means), _doubles(made[1]))
+            squares = groups.weighted(apart * apart)
+            return groups.known(groups.sums(groups.sorted(values) + squares))
 
 
 @dataclass(frozen=True)
@@ -72,42 +75,61 @@ class _Groups:
     order: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
     """Where each group begins; none is empty."""
-    counts: Doubles
-    """How many values each row stands for."""
+    lengths: npt.NDArray[np.int64]
+    counts: Doubles | None
+    """How many values each row stands for; None if it is one for all, as it is of rows that have
+    not been folded before: most, and they are dealt with in half the time."""
 
     @classmethod
     def of(cls, lists: pa.ChunkedArray, counts: pa.ChunkedArray) -> _Groups:
         rows = lists.combine_chunks()
         order = np.asarray(rows.flatten())
-        ends = np.cumsum(np.asarray(rows.value_lengths(), dtype=np.int64))
-        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(ends)]
-        return cls(order, starts, np.asarray(counts).astype(np.float64)[order])
+        lengths = np.asarray(rows.value_lengths(), dtype=np.int64)
+        numbers = np.asarray(counts)
+        weights = None if (numbers == 1).all() else numbers.astype(np.float64)[order]
+        return cls(order, np.cumsum(lengths) - lengths, lengths, weights)
 
     def sorted(self, values: pa.ChunkedArray) -> Doubles:
         """The values in the order of groups; zero where there are none."""
-        return np.asarray(values.fill_null(0.0))[self.order]
+        return _doubles(values)[self.order]
 
     def sums(self, values: Doubles) -> Doubles:
         return np.add.reduceat(values, self.starts) if len(values) else values
 
-    def spread(self, values: Doubles) -> Doubles:
-        """What each group has, for each of its rows."""
-        return np.repeat(values, np.diff(self.starts, append=len(self.order)))
+    def weighted(self, values: Doubles) -> Doubles:
+        return values if self.counts is None else self.counts * values
 
-    def apart(self, means: pa.ChunkedArray, point: Doubles) -> Doubles:
+    @property
+    def totals(self) -> Doubles:
+        """How many values each group has."""
+        return self.lengths.astype(np.float64) if self.counts is None else self.sums(self.counts)
+
+    def apart(self, means: Doubles, point: Doubles) -> Doubles:
         """How far each row's mean is from the point of its group."""
-        return np.where(self.counts > 0, self.sorted(means) - self.spread(point), 0.0)
+        apart = means - np.repeat(point, self.lengths)
+        return apart if self.counts is None else np.where(self.counts > 0, apart, 0.0)
 
-    def means(self, means: pa.ChunkedArray) -> Doubles:
-        values = self.sorted(means)
-        if not len(values):
-            return values
-        places = np.where(self.counts > 0, np.arange(len(values)), len(values) - 1)
-        one = values[np.minimum.reduceat(places, self.starts)]
+    def means(self, means: Doubles) -> Doubles:
+        if not len(means):
+            return means
+        one = means[self._with_value()]
         with np.errstate(all="ignore"):
-            apart = self.sums(self.counts * self.apart(means, one))
-            return one + apart / np.maximum(self.sums(self.counts), 1.0)
+            apart = self.sums(self.weighted(self.apart(means, one)))
+            return one + apart / np.maximum(self.totals, 1.0)
+
+    def _with_value(self) -> npt.NDArray[np.int64]:
+        """A row of each group that has a value, if there is one."""
+        if self.counts is None:
+            return self.starts
+        rows = np.arange(len(self.counts))
+        places = np.where(self.counts > 0, rows, len(rows) - 1)
+        return np.minimum.reduceat(places, self.starts)
 
     def known(self, values: Doubles) -> pa.ChunkedArray:
         """NULL for groups that have no value."""
-        return pa.chunked_array([pa.array(values, mask=self.sums(self.counts) == 0)], pa.float64())
+        mask = None if self.counts is None else self.totals == 0
+        return pa.chunked_array([pa.array(values, mask=mask)], pa.float64())
+
+
+def _doubles(values: pa.ChunkedArray) -> Doubles:
+    return np.asarray(values.fill_null(0.0) if values.null_count else values)

@@ -32,5 +32,6 @@ class Total:
         answer: pa.ChunkedArray,
         values: pa.ChunkedArray,
         beside: Sequence[pa.ChunkedArray],
+        made: Sequence[pa.ChunkedArray],
     ) -> pa.ChunkedArray:
         return answer.cast(values.type)
