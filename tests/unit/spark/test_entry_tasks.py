@@ -58,7 +58,7 @@ class FakeSpark:
             def collect(self) -> list[dict[str, Any]]:
                 return run(self._tasks)
 
-        def make(session: object, tasks: int, again: bool) -> Any:
+        def make(session: object, tasks: int, planned_for: object) -> Any:
             self.made.append(tasks)
             return EntryJob(cast("DataFrame", Frame(tasks)))
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -26,7 +27,7 @@ from narrows.explain.plan import Plan
 from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import DecodedSource
 from narrows.logical.walk import topological
-from narrows.physical.execution import made_of_entry, rows_of
+from narrows.physical.execution import MadeOfEntry, made_of_entry, rows_of
 from narrows.spark.compile.context import Context, PlaceReads, connected
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.read.believed import broadcast_bytes
@@ -48,36 +49,50 @@ class EntryPlan:
     place: PlaceReads
     """Where what its readers need is kept."""
     write: WriteSpec
-    _checked: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
+    _checked: dict[tuple[int, Hashable | None], DataFrame] = field(default_factory=dict)
 
     def check(self) -> None:
         """What Spark will not take is said now, and not when something runs."""
-        again = self.planned_for(1) is not None
-        self._checked[1, again] = self._compiled(1, again)
+        planned_for = self.planned_for(1)
+        self._checked[1, planned_for] = self._compiled(1, in_place=planned_for is not None)
 
-    def make(self, own: SparkSession, tasks: int, again: bool) -> EntryJob:
+    def make(self, own: SparkSession, tasks: int, planned_for: Hashable | None) -> EntryJob:
         """A job of so many tasks: what each of them wrote."""
-        made = self._checked.pop((tasks, again), None)
-        told = brought_into(own, self._compiled(tasks, again) if made is None else made)
-        return EntryJob(told, again and is_read_in_place(physical_plan(own, told)))
+        again = planned_for is not None
+        made = self._checked.get((tasks, planned_for))
+        self._checked.clear()  # it was for the first job
+        told = brought_into(own, self._compiled(tasks, in_place=again) if made is None else made)
+        if again and not self._is_row_by_row:
+            again = is_read_in_place(physical_plan(own, told))
+        return EntryJob(told, again)
 
     def planned_for(self, tasks: int) -> Hashable | None:
         """What a job of so many tasks is planned for, if it is made now: as long as that is the
         same, it can be run again. None: it cannot."""
-        rows = rows_of(self.plan.physical)
-        made = made_of_entry(rows)
+        made = self._made
         if made is None or (made.is_sorted and tasks > 1):
-            return None
-        if not all(is_deterministic(e) for node in topological(rows) for e in node.expressions):
             return None
         tables = [_Table.of(node) for node in made.tables]
         known = [table for table in tables if table is not None and self._is_small(table)]
         return tuple(table.version for table in known) if len(known) == len(tables) else None
 
+    @cached_property
+    def _made(self) -> MadeOfEntry | None:
+        """What its rows are made of; None where they must be made in another way each time."""
+        rows = rows_of(self.plan.physical)
+        expressions = (expr for node in topological(rows) for expr in node.expressions)
+        return made_of_entry(rows) if all(map(is_deterministic, expressions)) else None
+
+    @property
+    def _is_row_by_row(self) -> bool:
+        """Does nothing shuffle its rows, whoever plans it?"""
+        made = self._made
+        return made is not None and not made.tables and not made.is_sorted
+
     def _is_small(self, table: _Table) -> bool:
         return table.bytes <= broadcast_bytes(self.context.spark)
 
-    def _compiled(self, tasks: int, again: bool) -> DataFrame:
+    def _compiled(self, tasks: int, *, in_place: bool) -> DataFrame:
         context = self.context
 
         def open_entry(node: DecodedSource, spec: ReadSpec) -> DataFrame | SqlText:
@@ -87,7 +102,7 @@ class EntryPlan:
             return entry_rows(context.spark, context.with_table_keys(placed), tasks)
 
         root = rows_of(self.plan.physical)
-        rows = compile_plan(root, context.spark, open_entry, by_entry=True, in_place=again)
+        rows = compile_plan(root, context.spark, open_entry, by_entry=True, in_place=in_place)
         return written_by_tasks(sink_frame(self.plan, rows), self.write)
 
 

@@ -57,8 +57,8 @@ class EntryJob(NamedTuple):
     """May it be run for other entries, too?"""
 
 
-MakeJob = Callable[[SparkSession, int, bool], EntryJob]
-"""A job of so many tasks, for this session. It is to be run again, if it can, or only once."""
+MakeJob = Callable[[SparkSession, int, Hashable | None], EntryJob]
+"""A job of so many tasks, for this session, and what it is planned for (`PlannedFor`)."""
 
 
 PlannedFor = Callable[[int], Hashable | None]
@@ -96,7 +96,7 @@ class EntryJobs:
         now = self._planned_for(tasks)  # before it is made: what changes meanwhile is seen later
         planned_for, job = self._jobs.get(tasks, (None, None))
         if job is None or not job.again or now is None or now != planned_for:
-            job = self._make(self._spark, tasks, now is not None)
+            job = self._make(self._spark, tasks, now)
             self._jobs[tasks] = now, job
         return job
 
@@ -128,7 +128,7 @@ def copying(work: EntryWork) -> MakeJob:
     """Jobs whose readers write: no row crosses the JVM."""
     carried = Carried(work)
 
-    def make(spark: SparkSession, tasks: int, again: bool) -> EntryJob:
+    def make(spark: SparkSession, tasks: int, planned_for: Hashable | None) -> EntryJob:
         def copy(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             does = carried.value
             number, entry = entry_to_read(does.read)

@@ -11,7 +11,7 @@ or in a small file, so that a step needs no new analysis.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,7 +43,7 @@ def folding(spec: WindowSpec) -> MakeJob:
     """What tasks have folded of an entry: a row for each task."""
     carried = Carried(spec)
 
-    def make(spark: SparkSession, tasks: int, again: bool) -> EntryJob:
+    def make(spark: SparkSession, tasks: int, planned_for: Hashable | None) -> EntryJob:
         def fold(numbers: Batches) -> Batches:
             spec = carried.value
             number, entry = entry_to_read(spec.read)
