@@ -32,7 +32,7 @@ from narrows.plugins.registry import CONNECTORS
 from narrows.schema import Struct
 from narrows.shared.info import SharedStreamInfo, shared_stream_info
 from narrows.spark.compile.context import Context
-from narrows.spark.read.measured import key_repeats, source_size
+from narrows.spark.read.measured import KeyRepeats, source_size
 from narrows.spark.read.payload_frame import PayloadFrame
 from narrows.spark.read.table import TableReads
 from narrows.spark.run.analyze import explain_analyze
@@ -136,7 +136,7 @@ class Session:
         self._tables = SessionTables(spark)
         catalog.is_ansi = self._is_ansi
         catalog.setting = self._setting
-        catalog.measured = Measured(source_size, key_repeats)
+        catalog.measured = Measured(source_size, KeyRepeats())
         if looks_elsewhere:
             catalog.elsewhere = self._tables
             catalog.functions.elsewhere = self._tables.function

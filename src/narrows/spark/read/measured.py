@@ -7,26 +7,32 @@ EXPLAIN must not wait for that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from narrows.catalog.objects import Source
-from narrows.connectors.base import SourceDeclaration
+from narrows.connectors.base import Share, SourceDeclaration
 from narrows.connectors.opening import open_source
 from narrows.errors import NarrowsError
 from narrows.expressions.nodes import Expr
+from narrows.expressions.text import expression_text
 from narrows.physical.nodes import PhysicalDataSource, PhysicalDecoder
 from narrows.physical.worker_predicate import worker_value
 from narrows.plugins.registry import CONNECTORS
+from narrows.projection.values import Value
 from narrows.spark.read.reader import looked_at, read_spec
 from narrows.sql.scope import Relation
 from narrows.worker.evaluate import evaluate
 from narrows.worker.read import read_share
+from narrows.worker.read_spec import ReadSpec
 
 _LOOKED_AT = 8_192
 _SMALL = 1 << 20
+_KNOWN = 256
 
 
 def source_size(source: Source) -> int | None:
@@ -41,27 +47,51 @@ def source_size(source: Source) -> int | None:
         return None  # it is not there, which is said when somebody reads it
 
 
-def key_repeats(source: Source, relation: Relation, keys: Sequence[Expr]) -> float:
-    """How many of the first rows have the same keys, on average; 0 where that is not known."""
-    if (source_size(source) or 0) < _SMALL:
-        return 0.0
-    node = PhysicalDecoder(
-        child=PhysicalDataSource(source=source), source=source, relation=relation
-    )
-    spec = read_spec(replace(node, decode_projection=looked_at(node, keys)))
-    values = [worker_value(key, relation.id, spec.projection).value for key in keys]
+class KeyRepeats:
+    """Whether keys repeat in the first rows of files; what was seen is known as long as the files
+    are the same, for a query may be asked again and again."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[Hashable, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, source: Source, relation: Relation, keys: Sequence[Expr]) -> float:
+        """How many of the first rows have the same keys, on average; 0 where that is not known."""
+        if (source_size(source) or 0) < _SMALL:
+            return 0.0
+        node = PhysicalDecoder(
+            child=PhysicalDataSource(source=source), source=source, relation=relation
+        )
+        spec = read_spec(replace(node, decode_projection=looked_at(node, keys)))
+        values = [worker_value(key, relation.id, spec.projection).value for key in keys]
+        try:
+            asked = open_source(spec.connector, spec.declared)
+            available = asked.available()
+            told = (source.format, source.row, str(sorted(source.options.items())))
+            asked_for = (told, *map(expression_text, keys), asked.version(available))
+            with self._lock:
+                seen = self._seen.get(asked_for)
+            if seen is None:
+                seen = _repeats(spec, values, asked.split(asked.whole(available), 1))
+        except NarrowsError:
+            return 0.0
+        with self._lock:
+            self._seen[asked_for] = seen
+            self._seen.move_to_end(asked_for)
+            if len(self._seen) > _KNOWN:
+                self._seen.popitem(last=False)
+        return seen
+
+
+def _repeats(spec: ReadSpec, values: Sequence[Value], shares: Sequence[Share]) -> float:
     groups: set[tuple[object, ...]] = set()
     rows = 0
-    try:
-        asked = open_source(spec.connector, spec.declared)
-        for share in asked.split(asked.whole(asked.available()), 1):
-            for batch in read_share(spec, share):
-                rows += batch.num_rows
-                groups |= _groups([evaluate(value, batch) for value in values])
-                if rows >= _LOOKED_AT:
-                    break
-    except NarrowsError:
-        return 0.0
+    for share in shares:
+        for batch in read_share(spec, share):
+            rows += batch.num_rows
+            groups |= _groups([evaluate(value, batch) for value in values])
+            if rows >= _LOOKED_AT:
+                break
     return rows / max(len(groups), 1)
 
 
