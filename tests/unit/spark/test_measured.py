@@ -43,6 +43,9 @@ def test_keys_that_repeat_are_aggregated_by_readers(tmp_path: Path) -> None:
     assert in_reader("SELECT DISTINCT kind FROM t")
     assert in_reader("SELECT count(*) FROM t")
     assert not in_reader("SELECT id, count(*) FROM t GROUP BY id")
+    assert in_reader("SELECT kind, stddev(id) FROM t GROUP BY kind")
+    assert in_reader("SELECT id % 1000, count(*) FROM t GROUP BY 1")
+    assert not in_reader("SELECT id % 1000, stddev(id) FROM t GROUP BY 1")
     assert not in_reader("SELECT kind, count(DISTINCT id) FROM t GROUP BY kind")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json"]
 
