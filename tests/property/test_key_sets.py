@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.worker import key_sets
-from narrows.worker.key_sets import key_set
+from narrows.worker.keys import key_sets
+from narrows.worker.keys.key_sets import key_set
 
 near = st.integers(-300, 300)
 far = st.one_of(near, st.integers(-(2**63), 2**63 - 1))

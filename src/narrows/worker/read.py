@@ -34,8 +34,8 @@ from narrows.worker.dead_letters import DeadLetters, key_name
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.event_time import with_event_time
 from narrows.worker.first_rows import FirstRows, TopRows
-from narrows.worker.handed_rows import RowKeeper
-from narrows.worker.key_sets import KeyGatherer, KeySet
+from narrows.worker.keys.handed_rows import RowKeeper
+from narrows.worker.keys.key_sets import KeyGatherer, KeySet
 from narrows.worker.metadata import MetadataReader, demanded_metadata
 from narrows.worker.newest_time import NewestTime
 from narrows.worker.partial_aggregator import PartialAggregator

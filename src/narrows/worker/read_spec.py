@@ -24,7 +24,7 @@ from narrows.worker.input_end import InputEnd
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
     from narrows.plugins.options import OptionValue
-    from narrows.worker.table_keys import TableKeys
+    from narrows.worker.keys.table_keys import TableKeys
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""
@@ -37,7 +37,7 @@ class ComputedColumn(NamedTuple):
 
 
 class HandsOn(NamedTuple):
-    """Rows that tasks hand on, in one value each (`worker/handed_rows.py`)."""
+    """Rows that tasks hand on, in one value each (`worker/keys/handed_rows.py`)."""
 
     places: tuple[int, ...]
     """The columns by whose values others test."""
@@ -69,7 +69,7 @@ class Gathered(Enum):
     KEYS = "keys"
     """A list of the values of the first column, each once."""
     ROWS = "rows"
-    """All of them in one value, behind the task's number (`worker/handed_rows.py`)."""
+    """All of them in one value, behind the task's number (`worker/keys/handed_rows.py`)."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from narrows.worker import key_sets
-from narrows.worker.handed_rows import RowKeeper, handed_keys, handed_rows
+from narrows.worker.keys import key_sets
+from narrows.worker.keys.handed_rows import RowKeeper, handed_keys, handed_rows
 from narrows.worker.read_spec import HandsOn
 
 PLENTY = 1 << 20

@@ -22,7 +22,7 @@ joined to: from region to nation to supplier to lineitem. So do the groups that 
 subquery: `WHERE id IN (SELECT id FROM t GROUP BY id HAVING ...)`.
 
 A reader of which no more than 12 MB are left is read once (`reads=once`): asked for its keys, its
-tasks hand on all of their rows, and the plan takes them from there (`worker/handed_rows.py`).
+tasks hand on all of their rows, and the plan takes them from there (`worker/keys/handed_rows.py`).
 
 Refuses: where the small one has no filter, for then most rows will find a partner. Where it would
 have to be read once more, and that would cost half of reading the other, by the size of their

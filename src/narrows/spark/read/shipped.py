@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from narrows.schema import BIGINT, BINARY, BOOLEAN, INT, STRING, Array, DataType
 from narrows.spark.sql.types import spark_struct
-from narrows.worker.handed_rows import ROWS, TASK
+from narrows.worker.keys.handed_rows import ROWS, TASK
 from narrows.worker.read_spec import ROWS_ONLY, Gathered, ReadSpec
 from narrows.worker.row_order import ORDER_TYPE
 

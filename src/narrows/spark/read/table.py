@@ -11,7 +11,7 @@ large as the range, eight bytes a row, and chooses by that how to join (`believe
 
 Where rows are tested by the keys of a join, those come in the same row, as a list: a subquery that
 Spark answers before it starts the tasks. So do the rows themselves, where they have been read for
-their keys and were few (`worker/handed_rows.py`): then tasks only pass them on.
+their keys and were few (`worker/keys/handed_rows.py`): then tasks only pass them on.
 
 What reads the same of the same files is the same view, so Spark sees it, too: it broadcasts a table
 that a query joins twice only once, and the next query need not tell it everything again.
@@ -38,8 +38,8 @@ from narrows.spark.sql.rows import SqlText, Views, select
 from narrows.spark.sql.sql_text import quote
 from narrows.worker.carried import Carried
 from narrows.worker.count_files import forget_parts
-from narrows.worker.handed_rows import ROWS, TASK, handed_keys, handed_rows
-from narrows.worker.key_sets import KeySet, key_set
+from narrows.worker.keys.handed_rows import ROWS, TASK, handed_keys, handed_rows
+from narrows.worker.keys.key_sets import KeySet, key_set
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import Gathered, KeyTest, ReadSpec
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from narrows.connectors.base import Share
-from narrows.worker.key_sets import KeySet, key_set_of
+from narrows.worker.keys.key_sets import KeySet, key_set_of
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import ReadSpec
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from narrows.worker.key_sets import KeyList, KeySet, key_set_of, plain_keys
+from narrows.worker.keys.key_sets import KeyList, KeySet, key_set_of, plain_keys
 from narrows.worker.read_spec import HandsOn
 
 TASK, ROWS = "task", "rows"
