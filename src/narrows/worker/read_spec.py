@@ -24,7 +24,8 @@ from narrows.worker.input_end import InputEnd
 
 if TYPE_CHECKING:  # else every worker would load the SQL parser
     from narrows.plugins.options import OptionValue
-    from narrows.worker.keys.table_keys import TableKeys
+    from narrows.worker.keys.handed_rows import HandsOn
+    from narrows.worker.table_keys import TableKeys
 
 ROWS_ONLY = "rows"
 """The name of the column that stands for rows when no column of theirs is needed."""
@@ -34,15 +35,6 @@ class ComputedColumn(NamedTuple):
     name: str
     value: Value
     dtype: DataType
-
-
-class HandsOn(NamedTuple):
-    """Rows that tasks hand on, in one value each (`worker/keys/handed_rows.py`)."""
-
-    places: tuple[int, ...]
-    """The columns by whose values others test."""
-    most_bytes: int
-    """What may be handed on by all tasks together. Of a task that has more, only the keys are."""
 
 
 class KeyValues(NamedTuple):

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from narrows.worker.keys import key_sets
-from narrows.worker.keys.handed_rows import RowKeeper, handed_keys, handed_rows
-from narrows.worker.read_spec import HandsOn
+from narrows.worker.keys.handed_rows import HandsOn, RowKeeper, handed_keys, handed_rows
 
 PLENTY = 1 << 20
 numbers = st.none() | st.integers(-(2**63), 2**63 - 1)

@@ -18,9 +18,9 @@ from narrows.physical.nodes import PhysicalDecoder
 from narrows.planner.query import plan
 from narrows.spark.read.reader import key_spec, read_spec
 from narrows.worker.keys.key_sets import KeySet, key_set
-from narrows.worker.keys.table_keys import TableKeys, read_keys
 from narrows.worker.read import read_share
 from narrows.worker.read_spec import KeyValues, ReadSpec
+from narrows.worker.table_keys import TableKeys, read_keys
 
 TABLES = {
     "few": ("id INT, kind STRING, label STRING", 7),

@@ -25,8 +25,8 @@ from narrows.spark.read.plain_read import named_read
 from narrows.spark.read.table import TableReads, read_available
 from narrows.spark.sql.rows import SqlText
 from narrows.state.folder import StateFolder
-from narrows.worker.keys.table_keys import TableKeys
 from narrows.worker.read_spec import KeyValues, ReadSpec
+from narrows.worker.table_keys import TableKeys
 
 PlaceReads = Callable[[DecodedSource, ReadSpec], ReadSpec]
 """Adds to what a reader must know where in the state folder it finds and leaves things."""

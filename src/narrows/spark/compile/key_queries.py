@@ -15,7 +15,7 @@ no partner here; so what the plan itself reads of the giver is looked up first, 
 those of at least as many rows.
 
 In a stream such a query would be a job in every micro-batch. Its tables are small, so the tasks
-that read the stream read them by themselves (`worker/keys/table_keys.py`).
+that read the stream read them by themselves (`worker/table_keys.py`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from narrows.spark.read.reader import key_spec, leaf_place
 from narrows.spark.read.shipped import key_type
 from narrows.spark.read.table import handed_on
 from narrows.spark.sql.rows import SparkRows, SqlText, select
+from narrows.worker.keys.handed_rows import HandsOn
 from narrows.worker.keys.key_sets import MOST_KEYS
-from narrows.worker.keys.table_keys import TableKeys
-from narrows.worker.read_spec import Gathered, HandsOn, KeyValues, ReadSpec
+from narrows.worker.read_spec import Gathered, KeyValues, ReadSpec
+from narrows.worker.table_keys import TableKeys
 
 if TYPE_CHECKING:
     from narrows.spark.compile.plan import Compiler

@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.spark.read.shipped import shipped_schema
 from narrows.worker.carried import Carried
-from narrows.worker.keys.table_keys import read_keys
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.table_keys import read_keys
 
 _ENTRY = "spark.narrows.entry"
 _READER = "read_entry_rows"

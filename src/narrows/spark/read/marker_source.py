@@ -19,9 +19,9 @@ from narrows.connectors.entry_log import EntryLog
 from narrows.spark.read.literal_path import literal_path
 from narrows.spark.read.shipped import shipped_columns, shipped_schema
 from narrows.worker.carried import Carried
-from narrows.worker.keys.table_keys import read_keys
 from narrows.worker.read import read_entry
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.table_keys import read_keys
 
 Batches = Iterator[pa.RecordBatch]
 

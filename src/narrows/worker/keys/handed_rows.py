@@ -15,16 +15,25 @@ stay small, and are compressed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from narrows.worker.keys.key_sets import KeyList, KeySet, key_set_of, plain_keys
-from narrows.worker.read_spec import HandsOn
 
 TASK, ROWS = "task", "rows"
 """The columns of what a task ships: its number, and the value."""
 _LEFT_OUT = b"rows left out"
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class HandsOn(NamedTuple):
+    """Rows that tasks hand on, in one value each."""
+
+    places: tuple[int, ...]
+    """The columns by whose values others test."""
+    most_bytes: int
+    """What may be handed on by all tasks together. Of a task that has more, only the keys are."""
 
 
 class RowKeeper:
