@@ -240,3 +240,25 @@ def test_rows_of_several_tasks_are_sorted(spark: SparkSession, tmp_path: Path) -
         run.stop()
         run.raise_if_failed()
         assert [row["a"] for row in session.rows("out")] == expected
+
+
+def test_a_table_that_is_away_for_a_moment_is_waited_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name in ("in", "t"):
+        (tmp_path / name).mkdir()
+    _put_table(tmp_path, [(0, "x")])
+    with narrows.connect(spark, state=tmp_path / "state") as session:
+        _declare_joins(session, tmp_path)
+        run = session.start("outer", trigger="0 seconds")
+        (pipeline,) = run.pipelines
+        _put_rows(tmp_path, 0, [(0, 0)])
+        await_that(lambda: len(pipeline.query.batches) == 1, "it is read")
+        (tmp_path / "t").rename(tmp_path / "away")
+        _put_rows(tmp_path, 1, [(1, 0)])
+        await_that(lambda: "no file or folder" in str(run.progress["outer"]), "it is told")
+        assert run.status == {"outer": "running"}
+        (tmp_path / "away").rename(tmp_path / "t")
+        await_that(lambda: len(pipeline.query.batches) == 2, "it goes on")
+        run.stop()
+        assert session.rows("out_outer") == [{"a": a, "name": "x"} for a in (0, 1)]

@@ -13,7 +13,9 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from narrows.connectors.base import SourceUnavailableError
 from narrows.connectors.entry_log import Entry
+from narrows.errors import Code, NarrowsError
 from narrows.spark.read.entry_source import entry_to_read, set_entry
 from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.lasting import LastingTasks
@@ -90,7 +92,14 @@ class EntryJobs:
     def run(self, number: int, tasks: int) -> list[Row]:
         """What the tasks of an entry's job tell."""
         set_entry(self._spark, number)
-        return self._job(tasks).told.collect()
+        try:
+            job = self._job(tasks)
+        except NarrowsError as error:
+            if any(problem.code is not Code.UNREADABLE_FILE for problem in error.problems):
+                raise
+            # A table is not there: somebody writes it anew, most likely. The entry waits for it.
+            raise SourceUnavailableError(error.problems[0].message) from error
+        return job.told.collect()
 
     def _job(self, tasks: int) -> EntryJob:
         now = self._planned_for(tasks)  # before it is made: what changes meanwhile is seen later
