@@ -216,30 +216,56 @@ def _joined(rows: list[tuple[int, int]], table: list[tuple[int, str]]) -> dict[s
     }
 
 
-def test_rows_of_several_tasks_are_sorted(spark: SparkSession, tmp_path: Path) -> None:
-    """Then there is a shuffle, of which Spark must not give the rows of the last entry again."""
-    (tmp_path / "in").mkdir()
-    filler = "x" * 4_000
-    with narrows.connect(spark, state=tmp_path / "state") as session:
-        session.execute(
-            "CREATE STREAM s (a BIGINT, filler STRING)"
-            f" WITH (connector = 'file', path = '{tmp_path}/in');"
-            "CREATE SINK out WITH (connector = 'memory');"
-            "CREATE PIPELINE p INTO out AS SELECT a FROM s ORDER BY a PER BATCH"
-        )
-        run = session.start("p", trigger="0 seconds")
-        expected = []
-        for number in range(3):
-            values = [1_000 * number + (7 * n) % 1_000 for n in range(1_000)]
-            lines = [json.dumps({"a": a, "filler": filler}) for a in values]
-            hidden = tmp_path / "in" / f".{number}"
-            hidden.write_text("\n".join(lines))
-            hidden.rename(hidden.with_name(f"{number}.json"))
-            await_that(lambda: len(run.pipelines[0].query.batches) > number, "it is read")  # noqa: B023
-            expected += sorted(values)
-        run.stop()
-        run.raise_if_failed()
-        assert [row["a"] for row in session.rows("out")] == expected
+SEVERAL_TASKS = {
+    "sorted": "SELECT a FROM s ORDER BY a PER BATCH",
+    "joined": "SELECT a FROM s JOIN t ON s.a % 2 = t.k",
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_TASKS)
+def test_rows_of_several_tasks_are_shuffled_for_each_entry(
+    spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a job that is run again, Spark would give the rows of the last entry. It neither
+    broadcasts the table nor knows that it should: all that is left is to look at its plan."""
+    monkeypatch.setattr(EntryPlan, "_is_small", lambda entries, table: True)
+    monkeypatch.setattr(plan, "_broadcast", lambda frame: frame)
+    tasks: list[int] = []
+    planned_for = EntryPlan.planned_for
+
+    def noted(entries: EntryPlan, count: int) -> object:
+        tasks.append(count)
+        return planned_for(entries, count)
+
+    monkeypatch.setattr(EntryPlan, "planned_for", noted)
+    threshold = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.conf.get(threshold)
+    spark.conf.set(threshold, "-1")
+    for folder in ("in", "t"):
+        (tmp_path / folder).mkdir()
+    _put_table(tmp_path, [(0, "x"), (1, "y")])
+    expected = []
+    try:
+        with narrows.connect(spark, state=tmp_path / "state") as session:
+            session.execute(
+                "CREATE STREAM s (a BIGINT, filler STRING)"
+                f" WITH (connector = 'file', path = '{tmp_path}/in', max_files_per_trigger = 2);"
+                f"CREATE TABLE t (k BIGINT) WITH (connector = 'file', path = '{tmp_path}/t');"
+                "CREATE SINK out WITH (connector = 'memory');"
+                f"CREATE PIPELINE p INTO out AS {SEVERAL_TASKS[name]}"
+            )
+            for number in range(6):
+                values = [1_000 * number + (7 * n) % 1_000 for n in range(1_000)]
+                lines = [json.dumps({"a": a, "filler": "x" * 5_000}) for a in values]
+                (tmp_path / "in" / f"{number}.json").write_text("\n".join(lines))
+                expected += sorted(values)
+            run = session.start("p", once=True).await_done(timeout=600)
+            run.raise_if_failed()
+            assert tasks[-3:] == [2, 2, 2], "the files are large enough"
+            found = [row["a"] for row in session.rows("out")]
+            assert (found if name == "sorted" else sorted(found)) == expected
+    finally:
+        spark.conf.set(threshold, str(before))
 
 
 def test_a_table_that_is_away_for_a_moment_is_waited_for(
