@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import narrows
 from narrows.catalog.measured import NOTHING_MEASURED, Measured
 from narrows.spark.compile import key_queries
+from narrows.spark.read import table as table_reads
 
 TABLES = {
     "few": "id INT, kind STRING, day DATE, label STRING",
@@ -133,6 +134,20 @@ def test_spark_asks_for_handed_rows_once(
     run = r"Subquery subquery#(\d+),[^\n]*\n[^\n]*AdaptiveSparkPlan isFinalPlan=true"
     assert len(set(re.findall(run, plan))) == 2, plan  # the rows of `few`, and those of `some`
     assert "ReusedSubquery" in plan
+
+
+def test_spark_believes_what_it_is_told_whatever_tasks_are_told(
+    measured: narrows.Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Keys and rows that are handed on come to tasks in columns of their own, which are not part of
+    a table, and must not make one look too large to be broadcast."""
+    monkeypatch.setattr(table_reads, "broadcast_bytes", lambda spark: -1)  # so none is there yet
+    monkeypatch.setattr(table_reads, "believed_size", lambda *told: 4 << 20)
+    for sql in QUERIES[:3]:
+        measured.query(sql).explain("cost")
+        told = re.findall(r"MapInArrow read.*x0.*sizeInBytes=(.*)\)", capsys.readouterr().out)
+        assert len(told) >= 2
+        assert set(told) == {"4.0 MiB"}
 
 
 def test_less_is_shipped_and_everything_counted(session: narrows.Session) -> None:

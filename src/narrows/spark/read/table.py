@@ -7,7 +7,7 @@ map over one row for each task has neither cost:
     range(0, tasks * step).where(id % step = 0).mapInArrow(read task number id / step)
 
 The rows that the filter drops are there to be believed in: Spark takes the map's result to be as
-large as the range, eight bytes a row, and chooses by that how to join (`believed.py`).
+large as the range, and chooses by that how to join (`believed.py`).
 
 Where rows are tested by the keys of a join, those come in the same row, as a list: a subquery that
 Spark answers before it starts the tasks. So do the rows themselves, where they have been read for
@@ -31,7 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.connectors.base import Available, SourceConnector
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.opening import open_source
-from narrows.spark.read.believed import NUMBER_BYTES, believed_size, broadcast_bytes
+from narrows.spark.read.believed import believed_size, broadcast_bytes, counted_through
 from narrows.spark.read.shipped import shipped_schema
 from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.rows import SqlText, Views, select
@@ -126,7 +126,8 @@ def _read(
     forget_parts(spec.statistics)  # of what was read before: there may have been more tasks
     # What is gathered is the answer of a subquery, and never joined.
     believed = 0 if spec.gathers else believed_size(spec, size, broadcast_bytes(spark))
-    step = max(1, believed // NUMBER_BYTES // max(len(shares), 1))
+    numbers = counted_through(spec, believed, is_handed=handed is not None)
+    step = max(1, numbers // max(len(shares), 1))
     carried = Carried((spec, shares))
     tests = len(spec.keys)
 
