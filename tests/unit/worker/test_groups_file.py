@@ -8,10 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from narrows.arrow.key_hash import key_hashes
 from narrows.errors import NarrowsError
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.projection.values import ColumnValue
 from narrows.schema import BIGINT, STRING
+from narrows.worker.windows.cut import ends_of
 from narrows.worker.windows.fixed import FixedCut
 from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
 from narrows.worker.windows.steps import GroupsFile, Step, StepLog
@@ -24,8 +26,9 @@ _WHAT = PartialAggregation(
 _KEYS = [f"key-{place}" for place in range(1_000)]
 
 
-def _written(folder: Path) -> GroupsFile:
-    writer = GroupsWriter(str(folder), _WHAT, FixedCut(10, 10))
+def _written(folder: Path, *, searched: bool = False) -> GroupsFile:
+    ends = ends_of(_WHAT, FixedCut(10, 10))
+    writer = GroupsWriter(str(folder), 1, ends, searched=searched)
     for first in range(0, len(_KEYS), 300):
         keys = _KEYS[first : first + 300]
         places = pa.array([place % 5 * 10 for place in range(len(keys))], pa.int64())
@@ -36,8 +39,9 @@ def _written(folder: Path) -> GroupsFile:
     return file
 
 
-def test_each_key_is_in_one_bucket(tmp_path: Path) -> None:
-    files = [_written(tmp_path), _written(tmp_path)]
+@pytest.mark.parametrize("searched", [False, True])
+def test_each_key_is_in_one_bucket(tmp_path: Path, searched: bool) -> None:
+    files = [_written(tmp_path, searched=searched), _written(tmp_path, searched=searched)]
     assert [(file.rows, file.first_end, file.last_end) for file in files] == [(1_000, 10, 50)] * 2
     groups, found = OpenGroups(str(tmp_path), files), []
     for first in range(0, BUCKETS, 16):
@@ -46,6 +50,15 @@ def test_each_key_is_in_one_bucket(tmp_path: Path) -> None:
         assert all(seen.count(key) == 2 for key in seen), "of each file"
         found += seen
     assert sorted(found) == sorted(_KEYS * 2)
+
+
+def test_few_keys_are_found_among_many(tmp_path: Path) -> None:
+    files = [_written(tmp_path, searched=True), _written(tmp_path, searched=True)]
+    groups = OpenGroups(str(tmp_path), files)
+    wanted = ["key-7", "key-999", "nobody", "key-7"]
+    found = groups.having(key_hashes([pa.array(wanted)], len(wanted)))
+    assert [sorted(each.column("k").to_pylist()) for each in found] == [["key-7", "key-999"]] * 2
+    assert [each.num_rows for each in groups.having(key_hashes([pa.array(["no"])], 1))] == [0, 0]
 
 
 def _shorten(path: Path) -> None:

@@ -9,6 +9,7 @@ Times are microseconds here, `since` and `until` are where the watermark was and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -77,3 +78,13 @@ def place_columns(what: PartialAggregation, places: int, groups: pa.Table) -> li
 
 def numbers(column: pa.ChunkedArray | pa.Array) -> Times:
     return np.asarray(column, dtype=np.int64)
+
+
+def ends_of(what: PartialAggregation, cut: Cut) -> Callable[[pa.Table], tuple[int, int]]:
+    """When the first window of some groups is over, and when the last one is."""
+
+    def ends(groups: pa.Table) -> tuple[int, int]:
+        places = place_columns(what, cut.places, groups)
+        return cut.first_end(places), cut.last_end(places)
+
+    return ends

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.worker.partial_aggregator import PartialAggregator, as_partial
-from narrows.worker.windows.cut import Cut, Times, with_places
+from narrows.worker.windows.cut import Cut, Times, ends_of, with_places
 from narrows.worker.windows.groups_file import GroupsWriter
 from narrows.worker.windows.spec import WindowSpec
 from narrows.worker.windows.steps import GroupsFile, StepLog
@@ -39,7 +39,8 @@ def fold_rows(spec: WindowSpec, rows: Iterator[pa.RecordBatch], since: int) -> F
     """Folds the rows of a task; `since` is where the watermark was, in microseconds."""
     cut, late = spec.cut, 0
     folds: _Folds | None = None
-    writer = GroupsWriter(StepLog(spec.folder).groups, spec.what, cut)
+    ends = ends_of(spec.what, cut)
+    writer = GroupsWriter(StepLog(spec.folder).groups, len(spec.what.keys), ends)
     for batch in rows:
         if folds is None:
             folds = _folds(with_places(spec.what, cut.places, batch.num_columns), spec, cut)

@@ -3,6 +3,9 @@
 A key's groups are in the same bucket in all files, so a task that merges some buckets has all of
 their groups, and no other task has any. Files are mapped into memory: what is in other buckets is
 not looked at, but for the checksum.
+
+Where few keys are looked for among many, a file is sorted by all bits of their numbers, and not by
+buckets alone: such a file is *searched*, and its checksum is looked at once in each process.
 """
 
 from __future__ import annotations
@@ -11,33 +14,43 @@ import mmap
 import os
 import uuid
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from narrows.arrow.key_hash import key_hashes
 from narrows.errors import NarrowsError
 from narrows.files.small import damaged
-from narrows.projection.partial_aggregation import PartialAggregation
-from narrows.worker.windows.cut import Cut, place_columns
 from narrows.worker.windows.steps import SUFFIX, GroupsFile
 
 BUCKETS = 64
+_BUCKET_BITS = np.uint64(6)
+_OTHER_BITS = np.uint64(58)
 _BUCKET = "bucket"
 _WRITTEN_TOGETHER = 65_536
 """Rows: small batches would be many slices to put together again."""
 _HINT = "restore the state folder from a backup, or start the pipeline anew: `narrows reset`"
 
 
+EndsOf: TypeAlias = Callable[[pa.Table], tuple[int, int]]
+"""When the first window is over that some groups are in, and when the last one is."""
+_Numbers: TypeAlias = npt.NDArray[np.uint64]
+
+
 class GroupsWriter:
     """Writes one file. Without a group there is none."""
 
-    def __init__(self, folder: str, what: PartialAggregation, cut: Cut, level: int = 0) -> None:
+    def __init__(
+        self, folder: str, keys: int, ends: EndsOf, level: int = 0, *, searched: bool = False
+    ) -> None:
+        """Of groups whose first so many columns are keys."""
         self._path = Path(folder) / f"{uuid.uuid4().hex}{SUFFIX}"
-        self._what, self._cut, self._level = what, cut, level
+        self._keys, self._ends_of, self._level = keys, ends, level
+        self._searched = searched
         self._waiting: list[pa.Table] = []
         self._writer: Any = None
         self._rows = 0
@@ -54,20 +67,20 @@ class GroupsWriter:
     def _write(self) -> None:
         groups = pa.concat_tables(self._waiting).combine_chunks()
         self._waiting.clear()
-        keys = [column.combine_chunks() for column in groups.columns[: len(self._what.keys)]]
-        buckets = (key_hashes(keys, groups.num_rows) % np.uint64(BUCKETS)).astype(np.int8)
+        keys = [column.combine_chunks() for column in groups.columns[: self._keys]]
+        hashes = key_hashes(keys, groups.num_rows)
+        sorted_by = _bucket_first(hashes) if self._searched else _buckets(hashes)
         if keys:
-            order = np.argsort(buckets, kind="stable")
-            groups, buckets = groups.take(pa.array(order)), buckets[order]
-        filed = groups.append_column(_BUCKET, pa.array(buckets))
+            order = np.argsort(sorted_by, kind="stable")
+            groups, sorted_by = groups.take(pa.array(order)), sorted_by[order]
+        filed = groups.append_column(_BUCKET, pa.array(sorted_by))
         if self._writer is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = pa.ipc.new_file(pa.OSFile(str(self._path), "wb"), filed.schema)
         for batch in filed.combine_chunks().to_batches():
             self._writer.write_batch(batch)
         self._rows += groups.num_rows
-        places = place_columns(self._what, self._cut.places, groups)
-        self._ends.append((self._cut.first_end(places), self._cut.last_end(places)))
+        self._ends.append(self._ends_of(groups))
 
     def finish(self) -> GroupsFile | None:
         """What is on the disk; None when there were no groups."""
@@ -83,21 +96,54 @@ class GroupsWriter:
                 crc = zlib.crc32(content)
         first, last = zip(*self._ends, strict=True)
         return GroupsFile(
-            self._path.name, self._rows, size, crc, min(first), max(last), self._level
+            self._path.name,
+            self._rows,
+            size,
+            crc,
+            min(first),
+            max(last),
+            self._level,
+            self._searched,
         )
+
+
+class _Batch:
+    """Groups that are sorted, of some file."""
+
+    def __init__(self, filed: pa.RecordBatch) -> None:
+        self.groups = filed.select(range(filed.num_columns - 1))
+        self._sorted_by = np.asarray(filed.column(filed.num_columns - 1))
+        buckets = np.arange(BUCKETS)
+        firsts = buckets.astype(np.uint64) << _OTHER_BITS if self.is_searched else buckets
+        self.bounds = [*np.searchsorted(self._sorted_by, firsts), filed.num_rows]
+        """The rows at which buckets begin."""
+
+    @property
+    def is_searched(self) -> bool:
+        return bool(self._sorted_by.dtype == np.uint64)
+
+    def having(self, wanted: _Numbers) -> pa.RecordBatch:
+        first = np.searchsorted(self._sorted_by, wanted, "left")
+        counts = np.searchsorted(self._sorted_by, wanted, "right") - first
+        before = np.cumsum(counts) - counts
+        rows = np.repeat(first - before, counts) + np.arange(counts.sum())
+        return self.groups.take(pa.array(rows))
 
 
 class OpenGroups:
     """The groups of some files."""
 
     def __init__(self, folder: str, files: Sequence[GroupsFile]) -> None:
-        self._batches: list[tuple[pa.RecordBatch, np.ndarray]] = []
-        """Each with the rows at which its buckets begin."""
-        for file in files:
-            for batch in _batches(Path(folder) / file.name, file):
-                buckets = np.asarray(batch.column(batch.num_columns - 1))
-                bounds = np.searchsorted(buckets, np.arange(BUCKETS + 1))
-                self._batches.append((batch.select(range(batch.num_columns - 1)), bounds))
+        self._files = [[*map(_Batch, _batches(Path(folder) / f.name, f))] for f in files]
+        self._batches = [batch for batches in self._files for batch in batches]
+
+    def having(self, hashes: _Numbers) -> list[pa.Table]:
+        """What each file has of keys with such numbers (`key_hashes`); where two keys have the
+        same number, it is what it has of both."""
+        wanted = np.unique(_bucket_first(hashes))
+        return [
+            pa.Table.from_batches([batch.having(wanted) for batch in file]) for file in self._files
+        ]
 
     def some(self, buckets: range, most_rows: int) -> Iterator[pa.Table]:
         """The groups of these buckets: of as many of them at once as have so many rows."""
@@ -111,16 +157,25 @@ class OpenGroups:
             first = last
 
     def _rows(self, first: int, last: int) -> int:
-        return sum(int(bounds[last] - bounds[first]) for _, bounds in self._batches)
+        return sum(int(batch.bounds[last] - batch.bounds[first]) for batch in self._batches)
 
     def _of(self, first: int, last: int) -> pa.Table:
         return pa.Table.from_batches(
             [
-                batch.slice(bounds[first], bounds[last] - bounds[first])
-                for batch, bounds in self._batches
-                if bounds[last] > bounds[first]
+                batch.groups.slice(batch.bounds[first], batch.bounds[last] - batch.bounds[first])
+                for batch in self._batches
+                if batch.bounds[last] > batch.bounds[first]
             ]
         )
+
+
+def _buckets(hashes: _Numbers) -> npt.NDArray[np.int8]:
+    return (hashes % np.uint64(BUCKETS)).astype(np.int8)
+
+
+def _bucket_first(hashes: _Numbers) -> _Numbers:
+    """The same numbers in another order: by buckets, then by the rest of their bits."""
+    return (hashes << _OTHER_BITS) | (hashes >> _BUCKET_BITS)
 
 
 def _batches(path: Path, file: GroupsFile) -> list[pa.RecordBatch]:
@@ -128,12 +183,27 @@ def _batches(path: Path, file: GroupsFile) -> list[pa.RecordBatch]:
         mapped = pa.memory_map(str(path))
         if mapped.size() != file.bytes:
             raise _damaged(path, f"it has {mapped.size()} bytes, and had {file.bytes}")
-        if zlib.crc32(mapped.read_buffer()) != file.crc:
-            raise _damaged(path, "it is not what was written")
+        if not (file.searched and (path, file.crc) in _seen_right):
+            if zlib.crc32(mapped.read_buffer()) != file.crc:
+                raise _damaged(path, "it is not what was written")
+            if file.searched:
+                _remember_right(path, file)
         reader = pa.ipc.open_file(mapped)
         return [reader.get_batch(number) for number in range(reader.num_record_batches)]
     except (OSError, pa.ArrowInvalid) as error:
         raise _damaged(path, error) from error
+
+
+_seen_right: dict[tuple[Path, int], None] = {}
+"""Searched files that this process has looked at as a whole: to do so for each few keys would take
+as long as reading all of them."""
+_SEEN_MOST = 4_096
+
+
+def _remember_right(path: Path, file: GroupsFile) -> None:
+    while len(_seen_right) >= _SEEN_MOST:
+        del _seen_right[next(iter(_seen_right))]
+    _seen_right[path, file.crc] = None
 
 
 def _damaged(path: Path, reason: object) -> NarrowsError:

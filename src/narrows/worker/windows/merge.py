@@ -15,6 +15,7 @@ from narrows.arrow.types import arrow_type
 from narrows.files.small import read_small, write_small
 from narrows.schema import TIMESTAMP
 from narrows.worker.evaluate import evaluate, keep
+from narrows.worker.windows.cut import ends_of
 from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import GroupsFile
@@ -61,7 +62,8 @@ class MergingTask:
     def closed(self) -> Iterator[pa.RecordBatch]:
         merge, what = self._merge, self._spec.what
         keeps = merge.level is not None
-        writer = GroupsWriter(merge.folder, what, self._cut, merge.level or 0)
+        ends = ends_of(what, self._cut)
+        writer = GroupsWriter(merge.folder, len(what.keys), ends, merge.level or 0)
         for groups in OpenGroups(merge.folder, merge.files).some(self._buckets, _MERGED_TOGETHER):
             closed = self._cut.closed(what, groups, merge.since, merge.until)
             yield from self._with_times(closed)

@@ -43,6 +43,8 @@ class GroupsFile(NamedTuple):
     """When all of them are."""
     level: int = 0
     """How often its groups have been merged with those of other files."""
+    searched: bool = False
+    """Can few keys be found in it?"""
 
 
 @dataclass(frozen=True)
