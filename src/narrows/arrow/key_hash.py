@@ -1,4 +1,5 @@
-"""A number for each row that depends on the values of some columns, and on nothing else.
+"""A number for each row that depends on the values of some columns, and on nothing else
+(`key_hashes`); or that is the same in rows with the same values, among those that are there.
 
 Rows with the same values have the same number, in whichever task, batch or run: so it says where
 their groups are kept. The sum over the bytes of a text, each times a power of an odd number by its
@@ -29,6 +30,18 @@ def key_hashes(columns: Sequence[pa.Array], rows: int) -> _Hashes:
         if column.null_count:
             hashes = np.where(np.asarray(column.is_valid()), hashes, _NULL)
         made = _mixed(made * _FACTOR + hashes)
+    return made
+
+
+def key_numbers(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
+    """For each row a small number: the same where the values are the same, here and now."""
+    made = np.zeros(rows, np.int64)
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        places = np.asarray(encoded.indices, dtype=np.int64)
+        made = made * max(len(encoded.dictionary), 1) + places
+        if len(columns) > 1:  # or numbers might get too large
+            made = np.unique(made, return_inverse=True)[1]
     return made
 
 

@@ -6,6 +6,7 @@ continuous   the same in tasks that run as long as the pipeline
 jobs         Spark computes rows of those of an entry, and of tables; in a job for each entry, too
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
+keyed        the same, and tasks keep what is remembered of rows, key by key, in files
 windows      its readers fold rows into windows, in files; tasks merge those that close
 tables       a streaming query gives the rows of closed windows, or groups that are to be sorted;
              what is above is made of a small table, batch by batch
@@ -30,10 +31,12 @@ from narrows.logical.nodes import (
     Project,
     Sort,
     Tail,
+    UnaryNode,
     Window,
 )
 from narrows.logical.streaming.supported import is_stream, keeps_between_batches
 from narrows.logical.walk import topological
+from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
@@ -50,6 +53,7 @@ class ExecutionMode(Enum):
     COPY = "copy"
     CONTINUOUS = "continuous"
     JOBS = "jobs"
+    KEYED = "keyed"
     GROUPED = "grouped"
     WINDOWS = "windows"
     TABLES = "tables"
@@ -84,6 +88,9 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     streams = [node.source for node in sources if not node.source.bounded]
     if keeping is None and len(streams) == 1 and streams[0].is_fed:
         return Execution(ExecutionMode.JOBS, f"{_what_spark_does(rows)}, and nothing is kept")
+    if keeping is not None and _all_kept_by_tasks(rows):
+        how = "tasks keep what is remembered of rows, key by key"
+        return Execution(ExecutionMode.KEYED, how)
     if window_groups(rows) is not None:
         writes = isinstance(rows, PhysicalProject) and rows.in_reader
         then = "tasks write" if writes else "Spark computes the rows of"
@@ -94,6 +101,10 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     if batch_of_rows(rows) is not None:
         return Execution(ExecutionMode.TABLES, "each micro-batch is sorted by itself")
     return Execution(ExecutionMode.STREAM, _why_a_query(sources, shared, keeping))
+
+
+def _all_kept_by_tasks(rows: Node) -> bool:
+    return all(is_kept_by_tasks(node) for node in topological(rows) if keeps_between_batches(node))
 
 
 def _what_spark_does(rows: Node) -> str:
@@ -199,18 +210,21 @@ class MadeOfEntry(NamedTuple):
 
     source: DecodedSource
     tables: tuple[DecodedSource, ...] = ()
-    is_sorted: bool = False
+    meets_others: bool = False
+    """Does a row meet others of the entry: to be sorted, or because something is remembered?"""
 
 
 def made_of_entry(rows: Node) -> MadeOfEntry | None:
     """What these rows are made of; None where they meet others in another way."""
-    node, tables, is_sorted = rows, list[DecodedSource](), False
+    node, tables, meets_others = rows, list[DecodedSource](), False
     while not isinstance(node, DecodedSource):
         match node:
             case Filter() | Project() | Generate():
                 (node,) = node.children
             case Sort(child=child):
-                node, is_sorted = child, True
+                node, meets_others = child, True
+            case UnaryNode(child=child) if is_kept_by_tasks(node):
+                node, meets_others = child, True
             case Join(left=left, right=right) if is_stream(left) != is_stream(right):
                 node, other = (left, right) if is_stream(left) else (right, left)
                 table = made_of(other)
@@ -219,7 +233,7 @@ def made_of_entry(rows: Node) -> MadeOfEntry | None:
                 tables.append(table)
             case _:
                 return None
-    return MadeOfEntry(node, tuple(tables), is_sorted)
+    return MadeOfEntry(node, tuple(tables), meets_others)
 
 
 def read_alone(rows: Node) -> PhysicalReader | None:

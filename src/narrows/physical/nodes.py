@@ -8,7 +8,7 @@ and written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 from narrows.catalog.objects import Sink, Source
@@ -49,6 +49,9 @@ from narrows.projection.fragments import Fragment, OptionItems
 from narrows.schema import DataType
 from narrows.sql.scope import Relation
 from narrows.stateful.windows.window import RowWindow, StreamWindow
+
+_BY_TASKS = "by tasks"
+"""Who keeps what is remembered, where it is not Spark's state store."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -216,8 +219,13 @@ class PhysicalGenerate(Generate):
     pass
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalStatefulFunction(StatefulFunction):
-    pass
+    by_tasks: bool = field(default=False, compare=False)
+    """Do tasks keep what it remembers, in files? Otherwise Spark's state store does."""
+
+    def info(self) -> Info:
+        return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
 class PhysicalWindow(Window):
@@ -266,6 +274,8 @@ class PhysicalStreamingAggregation(Aggregation):
 
     window: Call
     bounds: Relation
+    by_tasks: bool = field(default=False, compare=False)
+    """As in `PhysicalStatefulFunction`; of windows that rows cut."""
 
     @property
     def kind(self) -> type[StreamWindow]:
@@ -309,12 +319,18 @@ class PhysicalStreamingAggregation(Aggregation):
         kind = self.kind
         state = (kind.folds_to if issubclass(kind, RowWindow) else None) or "aggregates"
         state = "partial aggregates" if self.merges else state
+        state += f", {_BY_TASKS}" if self.by_tasks else ""
         return {"window": expression_text(self.window), **super().info(), "state": state}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalRetractingAggregation(RetractingAggregation):
+    by_tasks: bool = field(default=False, compare=False)
+    """As in `PhysicalStatefulFunction`."""
+
     def info(self) -> Info:
-        return {**super().info(), "state": "aggregates"}
+        kept = f"aggregates, {_BY_TASKS}" if self.by_tasks else "aggregates"
+        return {**super().info(), "state": kept}
 
 
 class PhysicalSort(Sort):

@@ -20,6 +20,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
 from narrows.physical.rules.join_filter_into_reader import JoinFilterIntoReader
 from narrows.physical.rules.limit_into_reader import LimitIntoReader
+from narrows.physical.rules.memory_into_tasks import MemoryIntoTasks
 from narrows.physical.rules.partial_aggregation_into_reader import PartialAggregationIntoReader
 from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
@@ -50,6 +51,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
             ansi, measured
         ),  # after filters: what they drop is in no group
         WindowIntoReader(ansi),  # after those, which leave streams to it
+        MemoryIntoTasks(),  # after those, which leave nothing else that keeps rows
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),

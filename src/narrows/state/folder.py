@@ -10,6 +10,7 @@ entries/<pipeline>/<source>/      what was taken of a stream, entry by entry; ma
 clocks/<pipeline>/                when the input of a bounded run had ended
 newest/<pipeline>/<source>/       the newest event time of streams, for those who close windows
 windows/<pipeline>/               what tasks have folded into windows that are open
+remembered/<pipeline>/<place>/    what tasks remember of rows, key by key
 failures/<pipeline>.log           why it failed, with everything that Spark had to say
 dead_letters/<source>/            payloads that could not be read
 statistics/<pipeline>/<source>/   what readers counted
@@ -172,6 +173,9 @@ class StateFolder:
     def windows(self, pipeline: str) -> Path:
         return self._place("windows", pipeline)
 
+    def remembered(self, pipeline: str) -> Path:
+        return self._place("remembered", pipeline)
+
     def record(self, pipeline: str) -> Path:
         return self._place("pipelines", pipeline, suffix=".json")
 
@@ -281,8 +285,9 @@ class StateFolder:
         numbers = [int(name) for name in begun if name.isdecimal()]
         logs = self.entry_logs(pipeline)
         numbers += [newest_entry(log) for log in logs.glob("*/") if had_position(log)]
-        step = StepLog(self.windows(pipeline)).last()
-        numbers += [] if step is None else [step.number + 1]  # as many as batches, or more
+        kept = [self.windows(pipeline), *self.remembered(pipeline).glob("*/")]
+        steps = [StepLog(folder).last() for folder in kept]
+        numbers += [step.number + 1 for step in steps if step is not None]  # of closing ones, too
         last = max([*numbers, *(position + 1 for position in positions)], default=-1)
         if last >= 0:
             write_small(self._first(pipeline), _FIRST, self.first_batch(pipeline) + last + 1)
@@ -300,6 +305,7 @@ class StateFolder:
             self.clock(pipeline),
             self.all_newest(pipeline),
             self.windows(pipeline),
+            self.remembered(pipeline),
             self.all_statistics(pipeline),
         ):
             shutil.rmtree(folder, ignore_errors=True)

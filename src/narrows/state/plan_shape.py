@@ -17,6 +17,7 @@ from narrows.expressions.nodes import Column, Expr
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
+from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
@@ -61,7 +62,7 @@ def shape_of(plan: Node) -> Shape:
 def _form(node: Node) -> int | str | None:
     """The form of what is kept, where another version may have another one."""
     if node.remembers_rows:
-        return FORM
+        return f"{FORM}, by tasks" if is_kept_by_tasks(node) else FORM
     if isinstance(node, PhysicalStreamingAggregation) and node.merges:
         return _PARTIAL_FORM
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):

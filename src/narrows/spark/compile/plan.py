@@ -90,6 +90,7 @@ from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import input_end
 from narrows.spark.windows.retractions import retract_groups
 from narrows.spark.windows.row_functions import remember_rows
+from narrows.spark.windows.task_memory import TaskMemory
 from narrows.spark.windows.windows import (
     aggregate_windows,
     cut_windows,
@@ -132,13 +133,15 @@ def compile_plan(
     time: RunTime | None = None,
     given: Mapping[Node, Frame] | None = None,
     *,
+    memory: TaskMemory | None = None,
     by_entry: bool = False,
     in_place: bool = False,
 ) -> DataFrame:
     """The data frame of a plan, with the user's names; duplicates are allowed, as in Spark.
 
     Behind the columns stand the fragments that readers have encoded, if there are any. `given` are
-    nodes whose rows are there already: what they stand on is not compiled. `by_entry` if what is
+    nodes whose rows are there already: what they stand on is not compiled. `memory` is where tasks
+    keep what is remembered, if they do. `by_entry` if what is
     read of its stream is one entry, and not all there is; `in_place` if its rows should not be
     shuffled: those of tables are broadcast, and rows are sorted where they are, by one task.
     """
@@ -149,6 +152,7 @@ def compile_plan(
             open_source,
             time or RunTime(),
             given or {},
+            memory,
             by_entry=by_entry,
             in_place=in_place,
         )
@@ -213,6 +217,7 @@ class Compiler:
         open_source: OpenSource,
         time: RunTime,
         given: Mapping[Node, Frame],
+        memory: TaskMemory | None = None,
         *,
         by_entry: bool = False,
         in_place: bool = False,
@@ -223,6 +228,7 @@ class Compiler:
         self.runs = by_entry or bool(time.checkpoint)
         """Is it a stream that runs?"""
         self._in_place = in_place
+        self._memory = memory
         self._windows = windows_above(plan)
         self._hidden = hidden_below(plan)
         self._ordered = ordered_below(plan)
@@ -303,13 +309,13 @@ class Compiler:
             case Project(child=child):
                 return self._selected(self.frame(child), node)
             case StatefulFunction():
-                return remember_rows(self.frame(node.child), node)
+                return remember_rows(self.frame(node.child), node, self._memory)
             case Window():
                 return cut_windows(self.frame(node.child), node, self._time)
             case RetractingAggregation():
-                return retract_groups(self.frame(node.child), node)
+                return retract_groups(self.frame(node.child), node, self._memory)
             case PhysicalStreamingAggregation():
-                return aggregate_windows(self.frame(node.child), node, self._time)
+                return aggregate_windows(self.frame(node.child), node, self._time, self._memory)
             case Join():
                 return self._join(node)
             case NearestJoin(left=left, right=right):

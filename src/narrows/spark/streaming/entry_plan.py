@@ -7,7 +7,7 @@ again. Hence a job is kept only where no row of the stream has that above it:
     each row is made of one row        always
     ... and of rows of small tables    as long as their files are the same; these Spark is told to
                                        broadcast, which leaves the rows of the stream where they are
-    rows are sorted                    where one task has all of them
+    rows are sorted, or remembered     where one task has all of them
 
 Whether Spark does so is seen in its plan. Everything else - large tables, subqueries, `now()`,
 `rand()` - is planned anew for each entry.
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,13 +29,16 @@ from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import DecodedSource
 from narrows.logical.walk import topological
 from narrows.physical.execution import MadeOfEntry, made_of_entry, rows_of
+from narrows.physical.kept_by_tasks import kept_places
 from narrows.spark.compile.context import Context, PlaceReads, connected
 from narrows.spark.compile.plan import compile_plan
 from narrows.spark.read.believed import broadcast_bytes
-from narrows.spark.read.entry_source import entry_rows, is_read_in_place
+from narrows.spark.read.entry_source import entry_rows, is_read_in_place, no_rows
 from narrows.spark.sql.own_session import brought_into, physical_plan
 from narrows.spark.sql.rows import SqlText
 from narrows.spark.streaming.entry_tasks import EntryJob
+from narrows.spark.windows.task_memory import TaskMemory
+from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.sink import written_by_tasks
 from narrows.spark.write.sink_frame import sink_frame
 from narrows.worker.read_spec import ReadSpec
@@ -49,6 +53,8 @@ class EntryPlan:
     place: PlaceReads
     """Where what its readers need is kept."""
     write: WriteSpec
+    remembered: Path
+    """Where tasks keep what is remembered of rows."""
     _checked: dict[tuple[int, Hashable | None], DataFrame] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -66,11 +72,15 @@ class EntryPlan:
             again = is_read_in_place(physical_plan(own, told))
         return EntryJob(told, again)
 
+    def closing(self, own: SparkSession, tasks: int) -> DataFrame:
+        """What so many tasks write at the end of the input, of what is open."""
+        return brought_into(own, self._compiled(tasks, in_place=True, closes=True))
+
     def planned_for(self, tasks: int) -> Hashable | None:
         """What a job of so many tasks is planned for, if it is made now: as long as that is the
         same, it can be run again. None: it cannot."""
         made = self._made
-        if made is None or (made.is_sorted and tasks > 1):
+        if made is None or (made.meets_others and tasks > 1):
             return None
         tables = [_Table.of(node) for node in made.tables]
         known = [table for table in tables if table is not None and self._is_small(table)]
@@ -81,28 +91,38 @@ class EntryPlan:
         """What its rows are made of; None where they must be made in another way each time."""
         rows = rows_of(self.plan.physical)
         expressions = (expr for node in topological(rows) for expr in node.expressions)
-        return made_of_entry(rows) if all(map(is_deterministic, expressions)) else None
+        if not all(map(is_deterministic, expressions)):
+            return None
+        made = made_of_entry(rows)
+        # Rows without a time of their own have that of when they were read, in windows.
+        goes_by_clock = made is not None and made.source.source.eventtime is None
+        return None if goes_by_clock and windows_of(rows) else made
 
     @property
     def _is_row_by_row(self) -> bool:
         """Does nothing shuffle its rows, whoever plans it?"""
         made = self._made
-        return made is not None and not made.tables and not made.is_sorted
+        return made is not None and not made.tables and not made.meets_others
 
     def _is_small(self, table: _Table) -> bool:
         return table.bytes <= broadcast_bytes(self.context.spark)
 
-    def _compiled(self, tasks: int, *, in_place: bool) -> DataFrame:
+    def _compiled(self, tasks: int, *, in_place: bool, closes: bool = False) -> DataFrame:
         context = self.context
 
         def open_entry(node: DecodedSource, spec: ReadSpec) -> DataFrame | SqlText:
             placed = self.place(node, spec)
             if node.source.bounded:
                 return context.open(node, placed, streaming=False)
+            if closes:
+                return no_rows(context.spark, placed, tasks)
             return entry_rows(context.spark, context.with_table_keys(placed), tasks)
 
         root = rows_of(self.plan.physical)
-        rows = compile_plan(root, context.spark, open_entry, by_entry=True, in_place=in_place)
+        kept = TaskMemory(self.remembered, tuple(kept_places(root)), tasks, in_place, closes)
+        rows = compile_plan(
+            root, context.spark, open_entry, memory=kept, by_entry=True, in_place=in_place
+        )
         return written_by_tasks(sink_frame(self.plan, rows), self.write)
 
 

@@ -20,11 +20,13 @@ from narrows.files.names import file_name
 from narrows.logical.nodes import DataSink, DecodedSource
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
+from narrows.physical.kept_by_tasks import kept_places
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.read.reader import read_spec
+from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.entry_loop import (
     EntryLoop,
@@ -34,6 +36,7 @@ from narrows.spark.streaming.entry_loop import (
 )
 from narrows.spark.streaming.entry_plan import EntryPlan
 from narrows.spark.streaming.entry_tasks import (
+    EntryJobs,
     EntryTasks,
     LastingEntryTasks,
     WritingJobs,
@@ -41,6 +44,7 @@ from narrows.spark.streaming.entry_tasks import (
 )
 from narrows.spark.streaming.feed import LOOKS_AGAIN, FedQuery, Feed
 from narrows.spark.streaming.handover import begin_position, end_position
+from narrows.spark.streaming.memory_steps import MemorySteps, SparkMemoryJobs
 from narrows.spark.streaming.pauses import Looks, Pauses, Ticks
 from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.streaming.running import Phase, Running
@@ -56,6 +60,7 @@ from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.state.entry_position import first_entry
 from narrows.worker.lasting import EntryWork
 from narrows.worker.read_spec import ReadSpec
+from narrows.worker.remembered.keeper import MemoryKeeper
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
 
@@ -63,6 +68,7 @@ _ENTRY_BY_ENTRY = (
     ExecutionMode.COPY,
     ExecutionMode.CONTINUOUS,
     ExecutionMode.JOBS,
+    ExecutionMode.KEYED,
     ExecutionMode.WINDOWS,
 )
 """Without a streaming query."""
@@ -149,8 +155,10 @@ class PipelineQuery:
 
             return [fold, close] if self.pace.closes else [fold]
         if self.mode in _ENTRY_BY_ENTRY:
-            if self.mode is ExecutionMode.JOBS:
+            if self.mode in (ExecutionMode.JOBS, ExecutionMode.KEYED):
                 self._entry_plan.check()
+            if self.mode is ExecutionMode.KEYED:
+                return self._remembering_phases()
             return [lambda previous: self.start_writing()]
         stream = self.compile()
         return [lambda previous: self.start(stream), *self.closing_phases()]
@@ -187,6 +195,32 @@ class PipelineQuery:
         read, tasks = self._entry_tasks()
         return self._start_entries(read, WritingSteps(self.write, tasks))
 
+    def start_remembering(self) -> EntryQuery:
+        """Starts a pipeline whose tasks keep what is remembered of rows."""
+        ((_, read),) = self._fed
+        steps = self._memory_steps()
+        if steps.keeper.was_closing:
+            steps.close()
+        sweep(self.write)
+        return self._start_entries(read, steps)
+
+    def _remembering_phases(self) -> list[Phase]:
+        def close(ended: Running | None) -> Running | None:
+            steps = self._memory_steps()
+            return ClosingRun(steps) if steps.keeper.has_open else None
+
+        closes = self.pace.closes and windows_of(rows_of(self.plan.physical))
+        return [lambda previous: self.start_remembering(), *([close] if closes else ())]
+
+    def _memory_steps(self) -> MemorySteps:
+        ((_, read),) = self._fed
+        made, own = self._entry_plan, OwnSession(self.context.spark)
+        reading = EntryJobs(own, made.make, read.partitions, made.planned_for)
+        jobs = SparkMemoryJobs(own.spark, reading, made.closing)
+        places = len(kept_places(rows_of(self.plan.physical)))
+        keeper = MemoryKeeper(made.remembered, places, self.write, jobs)
+        return MemorySteps(own, read.partitions, keeper, self.written)
+
     def _start_entries(
         self, read: ReadSpec, steps: EntrySteps, *, ends: bool = False
     ) -> EntryQuery:
@@ -217,7 +251,8 @@ class PipelineQuery:
 
     @cached_property
     def _entry_plan(self) -> EntryPlan:
-        return EntryPlan(self.context, self.plan, self._place, self.write)
+        remembered = self.context.state.remembered(self.name)
+        return EntryPlan(self.context, self.plan, self._place, self.write, remembered)
 
     def closing_phases(self) -> list[Phase]:
         """What a bounded run does at the end of its input; nothing when it has no windows."""

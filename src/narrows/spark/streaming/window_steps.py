@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -135,18 +135,23 @@ class WindowSteps:
         self.own.stop()
 
 
+class Closing(Protocol):
+    def close(self) -> None:
+        """A step by itself: what is open is over."""
+
+
 class ClosingRun:
     """The step that closes what is open, as something that runs."""
 
     recentProgress: Sequence[StreamingQueryProgress] = ()  # noqa: N815
 
-    def __init__(self, steps: WindowSteps) -> None:
+    def __init__(self, steps: Closing) -> None:
         self._batches = RecentBatches()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._close, args=(steps,), daemon=True)
         self._thread.start()
 
-    def _close(self, steps: WindowSteps) -> None:
+    def _close(self, steps: Closing) -> None:
         begun = time.monotonic()
         try:
             steps.close()

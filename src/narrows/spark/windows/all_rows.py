@@ -7,32 +7,19 @@ It stands alone for the same reason as `window_processor`: workers load it, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from narrows.arrow.types import arrow_type
 from narrows.schema import DataType
-from narrows.spark.windows.function_processor import RowCalls
-from narrows.spark.windows.window_processor import BOUNDS, RowShape, rows_of_window
-from narrows.stateful.functions.evaluate import evaluate
+from narrows.stateful.functions.evaluate import RowCalls, evaluate
 from narrows.stateful.values import order_key
 from narrows.stateful.windows.window import Cutter, run_to_end
+from narrows.worker.remembered.functions import ResultType
+from narrows.worker.remembered.windows import BOUNDS, RowShape, rows_of_window
 
 OfKey = Callable[[pa.Table], pa.Table]
-
-
-@dataclass(frozen=True)
-class ResultType:
-    """The type of a call's values: exactly that of an argument, or one of ours."""
-
-    same_as: int | None
-    """The argument's place."""
-    dtype: DataType
-
-    def in_arrow(self, args: Sequence[pa.DataType]) -> pa.DataType:
-        return arrow_type(self.dtype) if self.same_as is None else args[self.same_as]
 
 
 def with_values(shape: RowCalls, types: Sequence[ResultType]) -> OfKey:

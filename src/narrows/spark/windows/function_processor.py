@@ -6,7 +6,6 @@ It stands alone for the same reason as `window_processor`: Spark loads it into a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Row
@@ -16,20 +15,9 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from narrows.stateful.functions.evaluate import BoundFunction, evaluate
+from narrows.stateful.functions.evaluate import RowCalls, evaluate
 from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.stateful.values import order_key
-
-
-@dataclass(frozen=True)
-class RowCalls:
-    """What to evaluate on the rows of a key: which columns they keep, which ones are arguments."""
-
-    kept: tuple[str, ...]
-    order: str
-    args: tuple[str, ...]
-    functions: tuple[BoundFunction, ...]
-    results: tuple[str, ...]
 
 
 class FunctionProcessor(StatefulProcessor):

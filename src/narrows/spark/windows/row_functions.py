@@ -1,4 +1,5 @@
-"""Stateful functions on Spark: `transformWithState` in a stream, groups of Arrow otherwise.
+"""Stateful functions on Spark: by tasks that keep what is remembered (`task_memory.py`), by
+`transformWithState` where Spark keeps it; in a query, groups of Arrow.
 
 What they do stands in `narrows.stateful.functions`. The calls of a node that have the same
 PARTITION BY are evaluated together, in one pass over each key's rows.
@@ -6,7 +7,8 @@ PARTITION BY are evaluated together, in one pass over each key's rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -15,34 +17,41 @@ from pyspark.sql import types as T  # noqa: N812
 from narrows.errors import InternalError
 from narrows.expressions.nodes import Call, Expr
 from narrows.logical.nodes import StatefulFunction
+from narrows.physical.kept_by_tasks import partitions_of
 from narrows.physical.stateful_calls import row_call
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.grouping import group_columns
 from narrows.spark.sql.parsed import parsed_column
 from narrows.spark.sql.types import our_type, spark_type
-from narrows.spark.windows.all_rows import ResultType, with_values
-from narrows.spark.windows.function_processor import FunctionProcessor, RowCalls
+from narrows.spark.windows.all_rows import with_values
+from narrows.spark.windows.function_processor import FunctionProcessor
+from narrows.spark.windows.task_memory import TaskMemory
 from narrows.stateful.arguments import CONDITION, Argument
-from narrows.stateful.functions.evaluate import BoundFunction
+from narrows.stateful.functions.evaluate import BoundFunction, RowCalls
 from narrows.stateful.functions.function import RowFunction
+from narrows.worker.remembered.functions import Functions, ResultType
+from narrows.worker.remembered.task import Remembers
 
 
-def remember_rows(frame: Frame, node: StatefulFunction) -> Frame:
-    """Adds the values of all calls of the node to the rows."""
+def remember_rows(frame: Frame, node: StatefulFunction, memory: TaskMemory | None) -> Frame:
+    """Adds the values of all calls of the node to the rows; with a memory, by tasks that keep what
+    is remembered there."""
     if frame.order is None:
         raise InternalError("a function that remembers rows needs their order")
-    groups: dict[tuple[Expr, ...], list[int]] = {}
-    for ordinal, call in enumerate(node.calls):
-        groups.setdefault(call.partition_by, []).append(ordinal)
-    for partition, ordinals in groups.items():
+    for number, (partition, ordinals) in enumerate(partitions_of(node).items()):
         calls = [node.calls[ordinal] for ordinal in ordinals]
         names = [column_name(node.relation.id, ordinal) for ordinal in ordinals]
-        frame = _evaluated(frame, partition, calls, names)
+        keep = None if memory is None else partial(memory.remembered, node=node, number=number)
+        frame = _evaluated(frame, partition, calls, names, keep)
     return frame.with_made(frame.data, node.relation)
 
 
 def _evaluated(
-    frame: Frame, partition: Sequence[Expr], calls: Sequence[Call], names: Sequence[str]
+    frame: Frame,
+    partition: Sequence[Expr],
+    calls: Sequence[Call],
+    names: Sequence[str],
+    keep: Callable[[DataFrame, Sequence[str], Remembers, T.StructType], DataFrame] | None,
 ) -> Frame:
     keys, grouped = group_columns(frame, partition)
     bound = [row_call(call) for call in calls]
@@ -65,6 +74,8 @@ def _evaluated(
     schema = T.StructType(frame.data.schema.fields)
     for name, made in zip(names, types, strict=True):
         schema = schema.add(name, args.spark_type(made))
+    if keep is not None:
+        return frame.with_rows(keep(args.data, keys, Functions(shape, tuple(types)), schema))
     rows = args.data.groupBy(*keys)
     if not frame.data.isStreaming:
         data = rows.applyInArrow(with_values(shape, types), schema)

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StructType
 
 from narrows.errors import InternalError
 from narrows.expressions.nodes import ColumnId, Expr
-from narrows.logical.nodes import Window
+from narrows.logical.nodes import Node, Window
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.schema import DataType
 from narrows.spark.sql.frame import Frame, column_name
@@ -27,19 +27,24 @@ from narrows.spark.sql.sql_text import Typed, quote
 from narrows.spark.windows import all_rows
 from narrows.spark.windows.event_time import RunTime, clock_mark
 from narrows.spark.windows.folded_rows import folded_rows
-from narrows.spark.windows.window_processor import BOUNDS, TIME, RowShape, WindowProcessor
+from narrows.spark.windows.task_memory import TaskMemory
+from narrows.spark.windows.window_processor import WindowProcessor
 from narrows.stateful.windows.window import Cutter, RowWindow
+from narrows.worker.remembered.windows import BOUNDS, TIME, FoldedWindows, RowShape
 
 
 @dataclass(frozen=True)
 class _Cutting:
-    """A window, and the rows that it cuts: `kept` of their columns go into it."""
+    """A window, and the rows that it cuts: `kept` of their columns go into it. With a memory, tasks
+    keep there what the node's windows hold."""
 
     frame: Frame
     window: RowWindow
     args: Sequence[Expr]
     partition: Sequence[Expr]
     time: RunTime
+    node: Node
+    memory: TaskMemory | None = None
 
     def run(
         self,
@@ -65,6 +70,9 @@ class _Cutting:
             F.unix_micros(frame.stamp).alias(TIME),
             *(parsed_column(frame.sql.text(expr)).alias(name) for name, expr in looked_at),
         )
+        if self.memory is not None:
+            windows = FoldedWindows(cutter, shape, tuple((made or {}).items()))
+            return self.memory.remembered(prepared, keys, windows, schema, self.node)
         rows = prepared.groupBy(*keys)
         if not frame.data.isStreaming:
             return rows.applyInArrow(all_rows.cut(cutter, shape, made), schema)
@@ -80,7 +88,7 @@ def cut_by_rows(
     """The rows with the bounds of their windows, when these close."""
     kept = [n for n in frame.data.columns if n not in (clock_mark(), frame.clock)]
     schema = StructType([frame.data.schema[name] for name in kept])
-    cutting = _Cutting(frame, window, args, node.cut_apart_by, time)
+    cutting = _Cutting(frame, window, args, node.cut_apart_by, time, node)
     cut = cutting.run(window, frame.data.columns, kept, schema)
     names = [column_name(node.relation.id, ordinal) for ordinal in range(3)]
     bounds = [bound.alias(name) for bound, name in zip(_bounds(), names, strict=True)]
@@ -102,6 +110,7 @@ def fold_by_rows(
     window: RowWindow,
     args: Sequence[Expr],
     time: RunTime,
+    memory: TaskMemory | None,
 ) -> Frame:
     """The groups of windows, when these close: keys, bounds and aggregates."""
     calls = [expr for _, expr in node.calls]
@@ -109,7 +118,7 @@ def fold_by_rows(
     hidden = dict.fromkeys((frame.order, frame.clock))
     columns: list[SparkColumn | str] = [name for name in hidden if name is not None]
     columns += rows.columns
-    cutting = _Cutting(frame, window, args, node.cut_apart_by, time)
+    cutting = _Cutting(frame, window, args, node.cut_apart_by, time, node, memory)
     cutter = window.folding(rows.folding)
     cut = cutting.run(cutter, columns, rows.taken, rows.schema, rows.made)
     return _made_frame(frame, node, cut, rows.results)

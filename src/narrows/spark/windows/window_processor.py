@@ -7,7 +7,6 @@ stands alone: nothing of the planner is loaded with it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Row
@@ -18,38 +17,11 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from narrows.stateful.rows import WindowRow
 from narrows.stateful.stored import from_bytes, to_bytes
-from narrows.stateful.values import order_key
 from narrows.stateful.windows.window import Closed, Cutter, Open
+from narrows.worker.remembered.windows import BOUNDS, RowShape, rows_of_window
 
-TIME = "row_time"
-BOUNDS = ("start", "end", "number")
 _STATE = "open BINARY, closes_at BIGINT"
-
-
-@dataclass(frozen=True)
-class RowShape:
-    """Where a row holds what: the columns it keeps, and those that the window looks at; and the
-    columns that the window gives, beside its bounds."""
-
-    kept: tuple[str, ...]
-    order: str
-    args: tuple[str, ...]
-    given: tuple[str, ...]
-
-    def window_row(self, row: Any) -> WindowRow:
-        return WindowRow(
-            row[TIME],
-            order_key(row[self.order]),
-            tuple(row[name] for name in self.args),
-            tuple(row[name] for name in self.kept),
-        )
-
-
-def rows_of_window(closed: Closed) -> Iterator[tuple[Any, ...]]:
-    for row in closed.rows:
-        yield (*row.values, closed.start, closed.end, closed.number)
 
 
 class WindowProcessor(StatefulProcessor):

@@ -29,6 +29,7 @@ from narrows.spark.sql.sql_text import Typed, quote
 from narrows.spark.windows.clock import ClockSpec
 from narrows.spark.windows.event_time import RunTime, clock_mark, stamped, watermarked, with_clock
 from narrows.spark.windows.row_windows import cut_by_rows, fold_by_rows
+from narrows.spark.windows.task_memory import TaskMemory
 from narrows.stateful.windows.window import RowWindow, SparkWindow, StreamWindow
 from narrows.worker.input_end import InputEnd
 
@@ -173,11 +174,16 @@ def ordered_pairs(joined: Frame, left: Frame, right: Frame, node: Join) -> Frame
 # --- windows --------------------------------------------------------------------------------------
 
 
-def aggregate_windows(frame: Frame, node: PhysicalStreamingAggregation, time: RunTime) -> Frame:
-    """A window and its aggregation in one."""
+def aggregate_windows(
+    frame: Frame,
+    node: PhysicalStreamingAggregation,
+    time: RunTime,
+    memory: TaskMemory | None,
+) -> Frame:
+    """A window and its aggregation in one; with a memory, by tasks that keep what is open there."""
     (window, args), relation = window_call(node.window), node.relation.id
     if isinstance(window, RowWindow):
-        return fold_by_rows(frame, node, window, args, time)
+        return fold_by_rows(frame, node, window, args, time, memory)
     assert isinstance(window, SparkWindow)
     named = [
         (expr, column_name(relation, ordinal))

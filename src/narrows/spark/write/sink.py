@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from narrows.connectors.target import WriteSpec
 from narrows.errors import InternalError
@@ -54,12 +54,21 @@ def receipts_told(rows: Sequence[Row], batch: int) -> list[Receipts]:
     return [receipts_from_text(row["written"]) for row in rows]
 
 
+_STEP = "spark.narrows.step"
+
+
+def set_step(spark: SparkSession, number: int) -> None:
+    """Says under which number the tasks of the next jobs write, where it is not the entry's."""
+    spark.conf.set(_STEP, str(number))
+
+
 def batch_and_task(batch: int | None = None) -> tuple[int, int]:
-    """The entry or the micro-batch that this task is part of, and its number there."""
+    """The step, the entry or the micro-batch that this task is part of, and its number there."""
     context = TaskContext.get()
     if context is None:
         return batch or 0, 0
-    current = entry_number() if batch is None else batch
+    step = context.getLocalProperty(_STEP)
+    current = (entry_number() if step is None else int(step)) if batch is None else batch
     if current is None:
         current = int(context.getLocalProperty("streaming.sql.batchId") or 0)
     return current, context.partitionId()

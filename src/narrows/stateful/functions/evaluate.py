@@ -18,6 +18,17 @@ class BoundFunction:
     filter: int | None = None
 
 
+@dataclass(frozen=True)
+class RowCalls:
+    """What to evaluate on the rows of a key: which columns they keep, which ones are arguments."""
+
+    kept: tuple[str, ...]
+    order: str
+    args: tuple[str, ...]
+    functions: tuple[BoundFunction, ...]
+    results: tuple[str, ...]
+
+
 def evaluate(
     functions: Sequence[BoundFunction],
     states: Sequence[State] | None,

@@ -169,6 +169,11 @@ class OpenGroups:
         )
 
 
+def share_of_buckets(task: int, tasks: int) -> range:
+    """The buckets that one of so many tasks has."""
+    return range(BUCKETS * task // tasks, BUCKETS * (task + 1) // tasks)
+
+
 def _buckets(hashes: _Numbers) -> npt.NDArray[np.int8]:
     return (hashes % np.uint64(BUCKETS)).astype(np.int8)
 

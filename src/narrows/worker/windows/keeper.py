@@ -21,10 +21,8 @@ from narrows.connectors.target import WriteSpec
 from narrows.stateful.windows.window import StreamWindow
 from narrows.worker.windows.merge import Merge
 from narrows.worker.windows.spec import WindowSpec
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog
+from narrows.worker.windows.steps import GroupsFile, Step, StepLog, too_many
 from narrows.worker.write import Receipts, publish, sweep
-
-_MANY_FILES = 32
 
 
 class Closed(NamedTuple):
@@ -88,9 +86,7 @@ class WindowKeeper:
 
     def close(self) -> int:
         """A step by itself: all windows that are open are over."""
-        last = self.log.last()
-        assert last is not None, "something is open"
-        before = last if last.done else self.log.step(last.number - 1)
+        before = self.log.before_closing()
         self.log.forget(before)
         step = Step(before.number + 1, before.batch, closing=True, ends=True, done=False)
         step = replace(step, watermark=self._end(before, before.files))
@@ -130,9 +126,8 @@ class WindowKeeper:
 
     def _with_fewer(self, files: Sequence[GroupsFile], until: int) -> Sequence[GroupsFile]:
         """The files, with many of one level merged to few of the next."""
-        for level in sorted({file.level for file in files}):
-            some = [file for file in files if file.level <= level]
-            if len(some) > _MANY_FILES:
-                merge = Merge(self.log.groups, tuple(some), until, until, level=level + 1)
-                return [*(f for f in files if f.level > level), *self.jobs.compact(merge)]
-        return files
+        many = too_many(files)
+        if many is None:
+            return files
+        merge = Merge(self.log.groups, many.merged, until, until, level=many.level)
+        return [*many.kept, *self.jobs.compact(merge)]

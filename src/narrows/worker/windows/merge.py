@@ -16,7 +16,7 @@ from narrows.files.small import read_small, write_small
 from narrows.schema import TIMESTAMP
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.windows.cut import ends_of
-from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
+from narrows.worker.windows.groups_file import GroupsWriter, OpenGroups, share_of_buckets
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import GroupsFile
 
@@ -56,7 +56,7 @@ class MergingTask:
 
     def __init__(self, spec: WindowSpec, merge: Merge, task: int, tasks: int) -> None:
         self._spec, self._merge, self._cut = spec, merge, spec.cut
-        self._buckets = range(BUCKETS * task // tasks, BUCKETS * (task + 1) // tasks)
+        self._buckets = share_of_buckets(task, tasks)
         self.rest: GroupsFile | None = None
 
     def closed(self) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from narrows.arrow.key_hash import key_numbers
 from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.worker.partial_aggregator import fold_by
 from narrows.worker.windows.cut import Placed, Times, place_columns
@@ -40,7 +41,8 @@ class SessionCut:
         if not groups.num_rows:
             return groups
         width = len(what.keys)
-        keys = _key_numbers(groups.columns[:width], groups.num_rows)
+        columns = [column.combine_chunks() for column in groups.columns[:width]]
+        keys = key_numbers(columns, groups.num_rows)
         starts, ends = place_columns(what, 2, groups)
         order = np.lexsort((starts, keys))
         keys, starts, ends = keys[order], starts[order], ends[order]
@@ -81,18 +83,6 @@ class SessionCut:
 
     def may_close(self, first_end: int, last_end: int, since: int, until: int) -> bool:
         return first_end <= until
-
-
-def _key_numbers(keys: list[pa.ChunkedArray], rows: int) -> Times:
-    """Small numbers that are the same where the keys are the same."""
-    made = np.zeros(rows, np.int64)
-    for column in keys:
-        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        places = np.asarray(encoded.indices, dtype=np.int64)
-        made = made * max(len(encoded.dictionary), 1) + places
-        if len(keys) > 1:  # or numbers might get too large
-            made = np.unique(made, return_inverse=True)[1]
-    return made
 
 
 def _ends_so_far(keys: Times, ends: Times) -> Times:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,31 @@ class GroupsFile(NamedTuple):
     """How often its groups have been merged with those of other files."""
     searched: bool = False
     """Can few keys be found in it?"""
+
+
+_MANY_FILES = 32
+
+
+class TooMany(NamedTuple):
+    """Files to merge."""
+
+    kept: tuple[GroupsFile, ...]
+    """Those that stay: the older ones."""
+    merged: tuple[GroupsFile, ...]
+    level: int
+    """Of what comes of them."""
+
+
+def too_many(files: Sequence[GroupsFile]) -> TooMany | None:
+    """Which files are merged, where there are many of a level: with those of lower levels, which
+    are newer. So what is kept is written again as often as there are digits in the number of steps
+    since then, about."""
+    for level in sorted({file.level for file in files}):
+        some = tuple(file for file in files if file.level <= level)
+        if len(some) > _MANY_FILES:
+            rest = tuple(file for file in files if file.level > level)
+            return TooMany(rest, some, level + 1)
+    return None
 
 
 @dataclass(frozen=True)
@@ -85,6 +111,11 @@ class StepLog:
                 " state folder, or start the pipeline anew: `narrows reset <pipeline>`",
             )
         return last, None
+
+    def before_closing(self) -> Step:
+        """What a closing step begins from, also if it was begun and is not done."""
+        last = self.last() or Step()
+        return last if last.done else self.step(last.number - 1)
 
     def write(self, step: Step) -> None:
         fields = {**asdict(step), "files": [list(file) for file in step.files]}

@@ -1,0 +1,104 @@
+"""What is kept of each key: files in which the newest one that has a key is right.
+
+    groups/ab12.arrow      key0 ...   kept: BINARY      sorted by the hash of the keys
+
+A task writes what the keys of its rows have come to, into a file of its own. Whoever wants to know
+what is kept of some keys looks for them in all files, from the oldest to the newest; so files are
+merged before they get many (`Merge`), those of one size with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from narrows.arrow.key_hash import key_hashes
+from narrows.worker.windows.groups_file import GroupsWriter, OpenGroups, share_of_buckets
+from narrows.worker.windows.steps import GroupsFile, StepLog
+
+_KEPT = "kept"
+_MERGED_TOGETHER = 250_000
+
+
+def find_kept(
+    folder: str | Path, files: Sequence[GroupsFile], keys: Sequence[pa.Array]
+) -> list[bytes | None]:
+    """What is kept of each key; None: nothing."""
+    wanted = _tuples(keys)
+    kept: dict[tuple[object, ...], bytes | None] = {}
+    hashes = key_hashes(keys, len(wanted))
+    for found in OpenGroups(StepLog(folder).groups, files).having(hashes):
+        *columns, held = found.columns
+        kept.update(zip(_tuples(columns), held.to_pylist(), strict=True))
+    return [kept.get(key) for key in wanted]
+
+
+def write_kept(
+    folder: str | Path, keys: Sequence[pa.Array], kept: Sequence[bytes | None]
+) -> GroupsFile | None:
+    """Keeps this of each key, in place of what was kept before; None of a key: nothing more."""
+    names = [f"key{place}" for place in range(len(keys))]
+    writer = _writer(folder, len(keys), 0)
+    writer.add(pa.table([*keys, pa.array(kept, pa.binary())], [*names, _KEPT]))
+    return writer.finish()
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Files that become one for each task."""
+
+    folder: str
+    files: tuple[GroupsFile, ...]
+    """In the order in which they were written."""
+    level: int
+    forgets: bool
+    """Has no older file anything of a key of which nothing is kept any more?"""
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    def run(self, task: int, tasks: int) -> GroupsFile | None:
+        """What one of so many tasks makes of its share of the keys."""
+        writer: GroupsWriter | None = None
+        for found in OpenGroups(StepLog(self.folder).groups, self.files).some(
+            share_of_buckets(task, tasks), _MERGED_TOGETHER
+        ):
+            newest = newest_kept(found)
+            if self.forgets:
+                newest = newest.filter(newest.column(_KEPT).is_valid())
+            writer = writer or _writer(self.folder, found.num_columns - 1, self.level)
+            writer.add(newest)
+        return None if writer is None else writer.finish()
+
+
+def all_kept(
+    folder: str | Path, files: Sequence[GroupsFile], task: int, tasks: int
+) -> Iterator[tuple[list[pa.Array], list[bytes]]]:
+    """Keys of which something is kept, and what: the share that one of so many tasks has."""
+    groups = OpenGroups(StepLog(folder).groups, files)
+    for found in groups.some(share_of_buckets(task, tasks), _MERGED_TOGETHER):
+        newest = newest_kept(found)
+        newest = newest.filter(newest.column(_KEPT).is_valid()).combine_chunks()
+        *keys, kept = (column.combine_chunks() for column in newest.columns)
+        yield keys, kept.to_pylist()
+
+
+def newest_kept(rows: pa.Table) -> pa.Table:
+    """The last row of each key."""
+    names = rows.column_names[:-1]
+    numbered = rows.select(names).append_column("row", pa.array(np.arange(rows.num_rows)))
+    newest = numbered.group_by(names, use_threads=False).aggregate([("row", "max")])
+    return rows.take(newest.column("row_max"))
+
+
+def _writer(folder: str | Path, keys: int, level: int) -> GroupsWriter:
+    return GroupsWriter(StepLog(folder).groups, keys, lambda _: (0, 0), level, searched=True)
+
+
+def _tuples(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[tuple[object, ...]]:
+    return [*zip(*(column.to_pylist() for column in columns), strict=True)]
