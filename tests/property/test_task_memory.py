@@ -28,12 +28,14 @@ from narrows.stateful.functions.accumulations import AccSum
 from narrows.stateful.functions.earlier import Lag
 from narrows.stateful.functions.evaluate import BoundFunction, RowCalls
 from narrows.stateful.windows.count import CountWindow
+from narrows.stateful.windows.sliding import SlidingWindow
+from narrows.worker.remembered import keeper as keeper_module
 from narrows.worker.remembered.functions import Functions, ResultType
 from narrows.worker.remembered.groups import ChangedGroups
-from narrows.worker.remembered.keeper import MemoryKeeper, place_of
+from narrows.worker.remembered.keeper import MemoryKeeper, Time, place_of
 from narrows.worker.remembered.store import Merge
-from narrows.worker.remembered.task import Remembers, RememberSpec, close, remember
-from narrows.worker.remembered.windows import BOUNDS, TIME, FoldedWindows, RowShape
+from narrows.worker.remembered.task import Remembers, RememberSpec, advance, remember
+from narrows.worker.remembered.windows import BOUNDS, TIME, RowShape, RowWindows
 from narrows.worker.windows import steps as steps_module
 from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts
@@ -57,11 +59,25 @@ _GROUPS = ChangedGroups(
     "place",
     (("made0", STRING), ("made1", BIGINT), ("op", STRING)),
 )
-_WINDOWS = FoldedWindows(
+_WINDOWS = RowWindows(
     CountWindow(3).folding(Folding(1, (Count(),))),
     RowShape(("k", "one"), "place", (), ("made0", "made1")),
-    (("made0", STRING), ("made1", BIGINT)),
+    (pa.string(), pa.int64()),
+    goes_by_time=False,
 )
+_SLIDING = RowWindows(
+    SlidingWindow(5, 2).folding(Folding(1, (Count(),))),
+    RowShape(("k", "one"), "place", (), ("made0", "made1")),
+    (pa.string(), pa.int64()),
+    goes_by_time=True,
+)
+_APART = 4
+"""Milliseconds between the last row of a batch and the first of the next, at least."""
+
+
+def _time(batch: int, place: int) -> int:
+    """When a row came, in milliseconds; later ones have later times."""
+    return 1 + batch * (8 + _APART) + place
 
 
 class DiedError(Exception):
@@ -78,7 +94,7 @@ def _table(batch: int, rows: Sequence[tuple[int, Row]]) -> list[pa.RecordBatch]:
             "k": pa.array([key for _, (key, _) in some], pa.string()),
             "v": pa.array([value for _, (_, value) in some], pa.int64()),
             "one": pa.array([True] * len(some)),
-            TIME: pa.array([place for place, _ in some], pa.int64()),
+            TIME: pa.array([1_000 * _time(batch, place) for place, _ in some], pa.int64()),
             "place": pa.array(
                 places, pa.struct([pa.field("batch", pa.int64()), pa.field("row", pa.int64())])
             ),
@@ -95,25 +111,30 @@ class Machine:
     what: Sequence[Remembers]
     """At each of the places, side by side."""
     published: dict[int, list[Made]] = field(default_factory=dict)
+    newest: int = 0
 
     def batch(self, number: int, rows: Sequence[Row], tasks: int, dies: str | None) -> None:
-        self._step(dies, rows).run(number, tasks)
+        self.newest = max(self.newest, _time(number, len(rows) - 1) if rows else 0)
+        keeper, jobs = self._process(dies, rows)
+        keeper.run(number, tasks)
+        self._publish(jobs, dies)
         self._died(dies, "commit")
 
     def end(self, tasks: int, dies: str | None) -> None:
-        keeper = self._step(dies, ())
+        keeper, jobs = self._process(dies, ())
         if keeper.has_open:
             keeper.close(tasks)
+            self._publish(jobs, dies)
 
-    def _step(self, dies: str | None, rows: Sequence[Row]) -> MemoryKeeper:
+    def _process(self, dies: str | None, rows: Sequence[Row]) -> tuple[MemoryKeeper, Jobs]:
         jobs = Jobs(self, rows, dies)
-        return MemoryKeeper(self.folder, len(self.what), WriteSpec(()), jobs)
+        time = Time(0, lambda: self.newest)
+        return MemoryKeeper(self.folder, len(self.what), WriteSpec(()), jobs, time), jobs
 
-    def publish(self, number: int, made: Sequence[Made], dies: str | None) -> None:
-        self._died(dies, "publish")
-        ordered = sorted(made, key=str)
-        assert self.published.get(number, ordered) == ordered, "what is published again differs"
-        self.published[number] = ordered
+    def _publish(self, jobs: Jobs, dies: str | None) -> None:
+        made = sorted(jobs.staged, key=str)
+        assert self.published.get(jobs.step, made) == made, "what is published again differs"
+        self.published[jobs.step] = made
 
     def _died(self, dies: str | None, where: str) -> None:
         if dies == where:
@@ -129,6 +150,7 @@ class Jobs:
     rows: Sequence[Row]
     dies: str | None
     staged: list[Made] = field(default_factory=list)
+    step: int = -1
 
     def read(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
         numbered = list(enumerate(self.rows))
@@ -142,10 +164,10 @@ class Jobs:
                 raise DiedError
         return self._told(step)
 
-    def close(self, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
+    def advance(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
         for task in range(tasks):
             for place in range(len(self.machine.what)):
-                self._stage(place, close(self.machine.spec(place), attempt, task, tasks))
+                self._stage(place, advance(self.machine.spec(place), attempt, task, tasks))
         return self._told(step)
 
     def merge(self, merge: Merge) -> Sequence[GroupsFile]:
@@ -159,7 +181,7 @@ class Jobs:
             self.staged += [(place, *values) for values in zip(*columns, strict=True)]
 
     def _told(self, step: int) -> list[Receipts]:
-        self.machine.publish(step, self.staged, self.dies)
+        self.step = step
         return [Receipts(len(self.staged), [])]
 
 
@@ -200,9 +222,26 @@ def _windows(batches: Sequence[Sequence[Row]]) -> list[Made]:
     return made
 
 
-_ALL = ((_FUNCTIONS, _functions), (_GROUPS, _groups), (_WINDOWS, _windows))
+def _sliding(batches: Sequence[Sequence[Row]]) -> list[Made]:
+    """Of each row those of its key around it; with the time at which it is known."""
+    rows = [
+        (_time(number, place), key)
+        for number, some in enumerate(batches)
+        for place, (key, _) in enumerate(some)
+    ]
+    return [
+        (key, sum(other == key and time - 5 <= at <= time + 2 for at, other in rows), time + 2)
+        for time, key in rows
+    ]
+
+
+_ALL = ((_FUNCTIONS, _functions), (_GROUPS, _groups), (_WINDOWS, _windows), (_SLIDING, _sliding))
 _DEATHS = (None, None, "read", "publish", "commit", "logs")
 _ROW = st.tuples(st.sampled_from(["a", "b", "c", "", None]), st.none() | st.integers(-5, 5))
+
+
+def _dies(*_: object) -> int:
+    raise DiedError
 
 
 def _dying_between_logs(patch: pytest.MonkeyPatch) -> None:
@@ -237,12 +276,15 @@ def test_what_is_remembered_is_what_was_seen(
             with suppress(DiedError), pytest.MonkeyPatch.context() as dying:
                 if dies == "logs":
                     _dying_between_logs(dying)
+                if dies == "publish":
+                    dying.setattr(keeper_module, "publish", _dies)
                 machine.batch(number, rows, tasks, dies)
             if dies is not None:
                 machine.batch(number, rows, tasks, None)
         if end:
-            with suppress(DiedError):
-                machine.end(2, "publish")
+            with suppress(DiedError), pytest.MonkeyPatch.context() as dying:
+                dying.setattr(keeper_module, "publish", _dies)
+                machine.end(2, None)
             machine.end(2, None)
             machine.end(1, None)
     made = [row for rows in machine.published.values() for row in rows]
@@ -250,5 +292,8 @@ def test_what_is_remembered_is_what_was_seen(
         expected = reference([rows for rows, _, _ in batches])
         if reference is _windows and not end:
             expected = [(key, count) for key, count in expected if count == 3]
+        if reference is _sliding:
+            known = machine.newest if not end else 10**9
+            expected = [(key, count) for key, count, time in expected if time <= known]
         found = [values for at, *values in made if at == place]
         assert sorted(map(str, found)) == sorted(str([*values]) for values in expected)

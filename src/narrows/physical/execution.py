@@ -36,7 +36,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.streaming.supported import is_stream, keeps_between_batches
 from narrows.logical.walk import topological
-from narrows.physical.kept_by_tasks import is_kept_by_tasks
+from narrows.physical.kept_by_tasks import is_kept_by_tasks, remembering
 from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
@@ -104,7 +104,7 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
 
 
 def _all_kept_by_tasks(rows: Node) -> bool:
-    return all(is_kept_by_tasks(node) for node in topological(rows) if keeps_between_batches(node))
+    return all(map(is_kept_by_tasks, remembering(rows)))
 
 
 def _what_spark_does(rows: Node) -> str:
@@ -223,7 +223,7 @@ def made_of_entry(rows: Node) -> MadeOfEntry | None:
                 (node,) = node.children
             case Sort(child=child):
                 node, meets_others = child, True
-            case UnaryNode(child=child) if is_kept_by_tasks(node):
+            case UnaryNode(child=child) if is_kept_by_tasks(node) or isinstance(node, Aggregation):
                 node, meets_others = child, True
             case Join(left=left, right=right) if is_stream(left) != is_stream(right):
                 node, other = (left, right) if is_stream(left) else (right, left)

@@ -6,25 +6,43 @@ its calls, whose keys are others; they are numbered through a plan from its top.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import Node, StatefulFunction
+from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
+    PhysicalAggregation,
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
     PhysicalStreamingAggregation,
+    PhysicalWindow,
 )
+
+CutByRows: TypeAlias = PhysicalWindow | PhysicalStreamingAggregation
+"""Windows; some of them are cut by rows."""
+Remembering: TypeAlias = PhysicalStatefulFunction | PhysicalRetractingAggregation | CutByRows
 
 
 def is_kept_by_tasks(node: Node) -> bool:
-    match node:
-        case (
-            PhysicalStatefulFunction()
-            | PhysicalRetractingAggregation()
-            | PhysicalStreamingAggregation()
-        ):
-            return node.by_tasks
-    return False
+    return isinstance(node, Remembering) and node.by_tasks
+
+
+def remembering(rows: Node) -> list[Node]:
+    """The nodes that need more than the rows of an entry. An aggregation above a window does not:
+    the rows of one that closes come together."""
+    keeping = [node for node in topological(rows) if keeps_between_batches(node)]
+    in_windows = {
+        id(below) for node in keeping if isinstance(node, CutByRows) for below in topological(node)
+    }
+    if not in_windows:
+        return keeping
+    return [
+        node
+        for node in keeping
+        if id(node) in in_windows or not isinstance(node, PhysicalAggregation)
+    ]
 
 
 def partitions_of(node: StatefulFunction) -> dict[tuple[Expr, ...], list[int]]:

@@ -228,8 +228,13 @@ class PhysicalStatefulFunction(StatefulFunction):
         return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalWindow(Window):
-    pass
+    by_tasks: bool = field(default=False, compare=False)
+    """As in `PhysicalStatefulFunction`; of windows that rows cut."""
+
+    def info(self) -> Info:
+        return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
 class PhysicalAggregation(Aggregation):

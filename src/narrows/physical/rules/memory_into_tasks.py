@@ -16,15 +16,16 @@ After:   PhysicalDataSink sink=out_json
                  └─PhysicalDataSource source=ev
 
 Recognises: in a pipeline that reads one stream, functions that remember rows, windows that rows cut
-and that keep aggregates (`countwindow`), and groups that are written with retractions, where
-nothing else is kept between rows. Then no streaming query is needed: an entry is read by a batch
-job, in which tasks look up what was kept of the keys that they see, and leave what has come of it
-(`worker/remembered/`).
+(`countwindow`, `slidingwindow`), and groups that are written with retractions, where nothing else
+is kept between rows. Then no streaming query is needed: an entry is read by a batch job, in which
+tasks look up what was kept of the keys that they see, and leave what has come of it
+(`worker/remembered/`). What stands above a window is made of those that closed, in the same job.
 
 Refuses: streams that Spark reads itself, several streams, and whatever else is kept beside what is
-remembered: rows of windows, windows that go by time, aggregates, joins of streams. Windows below
-something that remembers, for at the end of the input tasks close those of keys that they have no
-rows of. Keys that are nested, for two of them may be equal and differ in their bits.
+remembered: other windows, aggregates, joins of streams. Windows that go by time where rows have
+none. Windows below something else that remembers, for as time goes by tasks close those of keys
+that they have no rows of. Keys that are nested, for two of them may be equal and differ in their
+bits.
 
 Terminates: what tasks keep is passed over.
 """
@@ -33,16 +34,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from narrows.catalog.objects import Source
 from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import DataSink, DecodedSource, Node
-from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.execution import rows_of
-from narrows.physical.kept_by_tasks import is_kept_by_tasks
+from narrows.physical.kept_by_tasks import CutByRows, Remembering, remembering
 from narrows.physical.nodes import (
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
     PhysicalStreamingAggregation,
+    PhysicalWindow,
 )
 from narrows.schema import (
     BINARY,
@@ -57,9 +59,6 @@ from narrows.schema import (
     Decimal,
 )
 
-Remembering = (
-    PhysicalStatefulFunction | PhysicalRetractingAggregation | PhysicalStreamingAggregation
-)
 _KEYS = frozenset({BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, FLOAT, DOUBLE, *INTEGRAL})
 
 
@@ -68,33 +67,37 @@ class MemoryIntoTasks:
     def apply(self, plan: Node) -> Node | None:
         if not any(isinstance(node, DataSink) for node in topological(plan)):
             return None
-        nodes = topological(rows_of(plan))
-        streams = [n.source for n in nodes if isinstance(n, DecodedSource) and not n.source.bounded]
+        rows = rows_of(plan)
+        readers = [node for node in topological(rows) if isinstance(node, DecodedSource)]
+        streams = [reader.source for reader in readers if not reader.source.bounded]
         if len(streams) != 1 or not streams[0].is_fed:
             return None
-        keeping = [node for node in nodes if keeps_between_batches(node)]
-        if not all(map(_can_be_kept, keeping)):
+        keeping = remembering(rows)
+        if not all(_can_be_kept(node, streams[0]) for node in keeping):
             return None
-        if any(isinstance(node, PhysicalStreamingAggregation) for node in keeping[1:]):
+        if any(isinstance(node, CutByRows) for node in keeping[1:]):
             return None
 
         def keep(node: Node) -> Node | None:
-            if not keeps_between_batches(node) or is_kept_by_tasks(node):
-                return None
-            assert isinstance(node, Remembering)
-            return replace(node, by_tasks=True)
+            if isinstance(node, Remembering) and not node.by_tasks:
+                return replace(node, by_tasks=True)
+            return None
 
         return transform_up(plan, keep)
 
 
-def _can_be_kept(node: Node) -> bool:
+def _can_be_kept(node: Node, stream: Source) -> bool:
     match node:
         case PhysicalStatefulFunction(calls=calls):
             return all(_is_key(key) for call in calls for key in call.partition_by)
         case PhysicalRetractingAggregation(keys=keys):
             return all(_is_key(key) for _, key in keys)
-        case PhysicalStreamingAggregation(kind=kind, cut_apart_by=keys):
-            return kind.cut_by_rows and not kind.goes_by_time and all(map(_is_key, keys))
+        case (
+            PhysicalWindow(kind=kind, cut_apart_by=by)
+            | PhysicalStreamingAggregation(kind=kind, cut_apart_by=by)
+        ):
+            has_time = not kind.goes_by_time or stream.eventtime is not None
+            return kind.cut_by_rows and has_time and all(map(_is_key, by))
     return False
 
 

@@ -311,7 +311,7 @@ class Compiler:
             case StatefulFunction():
                 return remember_rows(self.frame(node.child), node, self._memory)
             case Window():
-                return cut_windows(self.frame(node.child), node, self._time)
+                return cut_windows(self.frame(node.child), node, self._time, self._memory)
             case RetractingAggregation():
                 return retract_groups(self.frame(node.child), node, self._memory)
             case PhysicalStreamingAggregation():

@@ -67,12 +67,12 @@ def is_read_in_place(physical_plan: str) -> bool:
 def no_rows(spark: SparkSession, spec: ReadSpec, tasks: int) -> DataFrame:
     """The rows of no entry, read by so many tasks."""
 
-    def read_nothing(numbers: Batches) -> Batches:
+    def read_entry_rows(numbers: Batches) -> Batches:
         for _ in numbers:  # Spark gives up a worker that has not seen its input end
             pass
         yield from ()
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(read_nothing, shipped_schema(spec))
+    return spark.range(0, tasks, 1, tasks).mapInArrow(read_entry_rows, shipped_schema(spec))
 
 
 def entry_rows(spark: SparkSession, spec: ReadSpec, tasks: int) -> DataFrame:

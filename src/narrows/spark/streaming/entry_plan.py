@@ -67,14 +67,22 @@ class EntryPlan:
         again = planned_for is not None
         made = self._checked.get((tasks, planned_for))
         self._checked.clear()  # it was for the first job
-        told = brought_into(own, self._compiled(tasks, in_place=again) if made is None else made)
+        if made is None:
+            made = self._compiled(tasks, in_place=again)
+        return self._job(own, made, again)
+
+    def make_advancing(
+        self, own: SparkSession, tasks: int, planned_for: Hashable | None
+    ) -> EntryJob:
+        """A job of so many tasks that read nothing, and write what time alone brings."""
+        again = planned_for is not None
+        return self._job(own, self._compiled(tasks, in_place=again, advances=True), again)
+
+    def _job(self, own: SparkSession, compiled: DataFrame, again: bool) -> EntryJob:
+        told = brought_into(own, compiled)
         if again and not self._is_row_by_row:
             again = is_read_in_place(physical_plan(own, told))
         return EntryJob(told, again)
-
-    def closing(self, own: SparkSession, tasks: int) -> DataFrame:
-        """What so many tasks write at the end of the input, of what is open."""
-        return brought_into(own, self._compiled(tasks, in_place=True, closes=True))
 
     def planned_for(self, tasks: int) -> Hashable | None:
         """What a job of so many tasks is planned for, if it is made now: as long as that is the
@@ -107,19 +115,19 @@ class EntryPlan:
     def _is_small(self, table: _Table) -> bool:
         return table.bytes <= broadcast_bytes(self.context.spark)
 
-    def _compiled(self, tasks: int, *, in_place: bool, closes: bool = False) -> DataFrame:
+    def _compiled(self, tasks: int, *, in_place: bool, advances: bool = False) -> DataFrame:
         context = self.context
 
         def open_entry(node: DecodedSource, spec: ReadSpec) -> DataFrame | SqlText:
             placed = self.place(node, spec)
             if node.source.bounded:
                 return context.open(node, placed, streaming=False)
-            if closes:
+            if advances:
                 return no_rows(context.spark, placed, tasks)
             return entry_rows(context.spark, context.with_table_keys(placed), tasks)
 
         root = rows_of(self.plan.physical)
-        kept = TaskMemory(self.remembered, tuple(kept_places(root)), tasks, in_place, closes)
+        kept = TaskMemory(self.remembered, tuple(kept_places(root)), tasks, in_place, advances)
         rows = compile_plan(
             root, context.spark, open_entry, memory=kept, by_entry=True, in_place=in_place
         )

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from narrows.connectors.entry_log import Entry
 from narrows.spark.sql.own_session import OwnSession
+from narrows.spark.streaming.entry_plan import EntryPlan
 from narrows.spark.streaming.entry_tasks import EntryJobs
 from narrows.spark.windows.task_memory import set_attempt
-from narrows.spark.write.sink import RowsWritten, batch_and_task, receipts_told, set_step
+from narrows.spark.write.sink import (
+    RowsWritten,
+    Writing,
+    batch_and_task,
+    receipts_told,
+    set_writing,
+)
 from narrows.worker.remembered.keeper import MemoryKeeper
 from narrows.worker.remembered.store import Merge
 from narrows.worker.windows.steps import GroupsFile
@@ -28,32 +35,42 @@ _Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class SparkMemoryJobs:
-    spark: SparkSession
-    reading: EntryJobs
-    closing: Callable[[SparkSession, int], DataFrame]
-    """What so many tasks write at the end of the input."""
+    own: OwnSession
+    plan: EntryPlan
+    most: int
+    """So many tasks a job has at most."""
+
+    @cached_property
+    def _reading(self) -> EntryJobs:
+        return EntryJobs(self.own, self.plan.make, self.most, self.plan.planned_for)
+
+    @cached_property
+    def _advancing(self) -> EntryJobs:
+        return EntryJobs(self.own, self.plan.make_advancing, self.most, self.plan.planned_for)
 
     def read(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
-        self._begin(step, attempt)
-        return receipts_told(self.reading.run(batch, tasks), step)
+        return self._run(self._reading, batch, tasks, Writing(step), attempt)
 
-    def close(self, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
-        self._begin(step, attempt)
-        return receipts_told(self.closing(self.spark, tasks).collect(), step)
+    def advance(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
+        beside = Writing(step, first_task=self.most)
+        return self._run(self._advancing, batch, tasks, beside, attempt)
 
-    def _begin(self, step: int, attempt: str) -> None:
-        set_step(self.spark, step)
-        set_attempt(self.spark, attempt)
+    def _run(
+        self, jobs: EntryJobs, batch: int, tasks: int, writing: Writing, attempt: str
+    ) -> Sequence[Receipts]:
+        set_writing(self.own.spark, writing)
+        set_attempt(self.own.spark, attempt)
+        return receipts_told(jobs.run(batch, tasks), writing.batch)
 
     def merge(self, merge: Merge) -> Sequence[GroupsFile]:
-        tasks = max(1, min(len(self.reading), merge.rows // _ROWS_A_TASK))
+        tasks = max(1, min(self.most, merge.rows // _ROWS_A_TASK))
 
         def run(numbers: _Batches) -> _Batches:
             _, task = batch_and_task(0)
             for _ in numbers:
                 yield pa.RecordBatch.from_pydict({_FILE: [json.dumps(merge.run(task, tasks))]})
 
-        made = self.spark.range(0, tasks, 1, tasks).mapInArrow(run, f"{_FILE} STRING")
+        made = self.own.spark.range(0, tasks, 1, tasks).mapInArrow(run, f"{_FILE} STRING")
         files = [json.loads(row[_FILE]) for row in made.collect()]
         return [GroupsFile(*file) for file in files if file is not None]
 
@@ -62,26 +79,25 @@ class SparkMemoryJobs:
 class MemorySteps:
     keeps_state: ClassVar[bool] = True
 
-    own: OwnSession
-    """Where all its jobs run."""
-    tasks: int
-    """At most."""
+    jobs: SparkMemoryJobs
     keeper: MemoryKeeper
     written: RowsWritten
 
     def __len__(self) -> int:
-        return self.tasks
+        return self.jobs.most
 
     def run(self, number: int, entry: Entry, tasks: int, *, ends: bool) -> int:
-        with self.own.running():
-            return self.keeper.run(number, tasks)
+        with self.jobs.own.running():
+            published = self.keeper.run(number, tasks)
+            self.written.late += published.late
+            return published.rows
 
     def close(self) -> None:
-        with self.own.running():
-            self.written.rows += self.keeper.close(self.tasks)
+        with self.jobs.own.running():
+            self.written.rows += self.keeper.close(self.jobs.most)
 
     def check(self) -> None:
-        self.own.check()
+        self.jobs.own.check()
 
     def stop(self) -> None:
-        self.own.stop()
+        self.jobs.own.stop()

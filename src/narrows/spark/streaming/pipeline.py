@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -36,7 +36,6 @@ from narrows.spark.streaming.entry_loop import (
 )
 from narrows.spark.streaming.entry_plan import EntryPlan
 from narrows.spark.streaming.entry_tasks import (
-    EntryJobs,
     EntryTasks,
     LastingEntryTasks,
     WritingJobs,
@@ -53,14 +52,17 @@ from narrows.spark.streaming.window_steps import ClosingRun, WindowSteps
 from narrows.spark.windows.clock import say_end
 from narrows.spark.windows.closing import ClosedMark, closing_run, run_time, streams_of
 from narrows.spark.windows.event_time import RunTime
+from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.windows.join_lag import join_lag
+from narrows.spark.windows.task_memory import read_all_rows
 from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.state.entry_position import first_entry
 from narrows.worker.lasting import EntryWork
+from narrows.worker.newest_time import newest_time
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.remembered.keeper import MemoryKeeper
+from narrows.worker.remembered.keeper import MemoryKeeper, Time
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
 
@@ -215,11 +217,11 @@ class PipelineQuery:
     def _memory_steps(self) -> MemorySteps:
         ((_, read),) = self._fed
         made, own = self._entry_plan, OwnSession(self.context.spark)
-        reading = EntryJobs(own, made.make, read.partitions, made.planned_for)
-        jobs = SparkMemoryJobs(own.spark, reading, made.closing)
+        read_all_rows(own.spark)
+        jobs = SparkMemoryJobs(own, made, read.partitions)
         places = len(kept_places(rows_of(self.plan.physical)))
-        keeper = MemoryKeeper(made.remembered, places, self.write, jobs)
-        return MemorySteps(own, read.partitions, keeper, self.written)
+        keeper = MemoryKeeper(made.remembered, places, self.write, jobs, self._time)
+        return MemorySteps(jobs, keeper, self.written)
 
     def _start_entries(
         self, read: ReadSpec, steps: EntrySteps, *, ends: bool = False
@@ -293,12 +295,23 @@ class PipelineQuery:
 
     def _place(self, node: DecodedSource, spec: ReadSpec) -> ReadSpec:
         number = self._numbers[node.relation.id]
-        if self._joins_below_windows:
+        if self._joins_below_windows or (self._time is not None and not node.source.bounded):
             newest = self.context.state.newest(self.name, node.source.name, number)
             spec = replace(spec, newest=str(newest.absolute()))
         if node.source.shared and self.place_shared is not None:
             return self.place_shared(node, spec)
         return self.context.placed_for(node, spec, self.name, number)
+
+    @property
+    def _time(self) -> Time | None:
+        """How the time goes by that its tasks wait for; None if they do not."""
+        root = rows_of(self.plan.physical)
+        windows = [window for window in windows_of(root).values() if window.goes_by_time]
+        if self.mode is not ExecutionMode.KEYED or not windows:
+            return None
+        (stream,) = streams_of(root)
+        newest = partial(newest_time, self.context.state.all_newest(self.name))
+        return Time(watermark_delay(stream, windows[0]), newest)
 
     @cached_property
     def _raised(self) -> list[BaseException]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
 from narrows.errors import InternalError
@@ -30,7 +31,7 @@ from narrows.spark.windows.folded_rows import folded_rows
 from narrows.spark.windows.task_memory import TaskMemory
 from narrows.spark.windows.window_processor import WindowProcessor
 from narrows.stateful.windows.window import Cutter, RowWindow
-from narrows.worker.remembered.windows import BOUNDS, TIME, FoldedWindows, RowShape
+from narrows.worker.remembered.windows import BOUNDS, TIME, RowShape, RowWindows
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ class _Cutting:
             *(parsed_column(frame.sql.text(expr)).alias(name) for name, expr in looked_at),
         )
         if self.memory is not None:
-            windows = FoldedWindows(cutter, shape, tuple((made or {}).items()))
+            given = StructType(schema.fields[: -len(BOUNDS)])
+            types = tuple(field.type for field in to_arrow_schema(given, timezone="UTC"))
+            windows = RowWindows(cutter, shape, types, self.window.goes_by_time)
             return self.memory.remembered(prepared, keys, windows, schema, self.node)
         rows = prepared.groupBy(*keys)
         if not frame.data.isStreaming:
@@ -83,12 +86,17 @@ class _Cutting:
 
 
 def cut_by_rows(
-    frame: Frame, node: Window, window: RowWindow, args: Sequence[Expr], time: RunTime
+    frame: Frame,
+    node: Window,
+    window: RowWindow,
+    args: Sequence[Expr],
+    time: RunTime,
+    memory: TaskMemory | None,
 ) -> Frame:
     """The rows with the bounds of their windows, when these close."""
     kept = [n for n in frame.data.columns if n not in (clock_mark(), frame.clock)]
     schema = StructType([frame.data.schema[name] for name in kept])
-    cutting = _Cutting(frame, window, args, node.cut_apart_by, time, node)
+    cutting = _Cutting(frame, window, args, node.cut_apart_by, time, node, memory)
     cut = cutting.run(window, frame.data.columns, kept, schema)
     names = [column_name(node.relation.id, ordinal) for ordinal in range(3)]
     bounds = [bound.alias(name) for bound, name in zip(_bounds(), names, strict=True)]

@@ -19,7 +19,7 @@ from narrows.logical.nodes import Node
 from narrows.spark.read.entry_source import entry_number
 from narrows.worker.carried import Carried
 from narrows.worker.remembered.keeper import place_of
-from narrows.worker.remembered.task import Remembers, RememberSpec, close, remember
+from narrows.worker.remembered.task import Remembers, RememberSpec, advance, remember
 
 _ATTEMPT = "spark.narrows.attempt"
 Batches = Iterator[pa.RecordBatch]
@@ -29,6 +29,13 @@ def set_attempt(spark: SparkSession, attempt: str) -> None:
     """Says under which name the tasks of the next job tell what they have kept: one that has
     outlived its job tells nobody."""
     spark.conf.set(_ATTEMPT, attempt)
+
+
+def read_all_rows(spark: SparkSession) -> None:
+    """Has the jobs of a session read all rows that are to be remembered. Else Spark, once it knows
+    that a table is empty, reads nothing of what is joined with it
+    (`compile/whole_batches.py`)."""
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,8 @@ class TaskMemory:
     """So many read an entry, and remember."""
     in_place: bool
     """Do its rows stay with the task that has read them? There is one."""
-    closes: bool = False
-    """Is it the end of the input? Then there are no rows, and all that is open is over."""
+    advances: bool = False
+    """Does only time go by? Then there are no rows, and each task has a share of what is kept."""
 
     def remembered(
         self,
@@ -59,21 +66,21 @@ class TaskMemory:
         spec = RememberSpec(str(place_of(self.folder, place)), tuple(keys), what)
         carried = Carried(spec)
 
-        closes, tasks = self.closes, self.tasks
+        advances, tasks = self.advances, self.tasks
 
         def remember_rows(batches: Batches) -> Batches:
             context = TaskContext.get()
             assert context is not None
             attempt, task = context.getLocalProperty(_ATTEMPT), context.partitionId()
             assert attempt is not None
-            if closes:
+            if advances:
                 for _ in batches:  # Spark gives up a worker that has not seen its input end
                     pass
-                yield from close(carried.value, attempt, task, tasks)
+                yield from advance(carried.value, attempt, task, tasks)
                 return
             batch = entry_number()
             assert batch is not None
             yield from remember(carried.value, batches, batch, attempt, task)
 
-        together = rows if self.in_place or closes else rows.repartition(tasks, *keys)
+        together = rows if self.in_place or advances else rows.repartition(tasks, *keys)
         return together.mapInArrow(remember_rows, schema)

@@ -205,11 +205,12 @@ def aggregate_windows(
     return Frame(frame.rows.then(data), {}, columns)
 
 
-def cut_windows(frame: Frame, node: Window, time: RunTime) -> Frame:
-    """A window that keeps its rows, and gives them with its bounds when it closes."""
+def cut_windows(frame: Frame, node: Window, time: RunTime, memory: TaskMemory | None) -> Frame:
+    """A window that keeps its rows, and gives them with its bounds when it closes; with a memory,
+    by tasks that keep them there."""
     window, args = window_call(node.window)
     if isinstance(window, RowWindow):
-        return cut_by_rows(frame, node, window, args, time)
+        return cut_by_rows(frame, node, window, args, time, memory)
     assert isinstance(window, SparkWindow)
     kept = [name for name in frame.data.columns if name != clock_mark()]
     group = [_key(frame, expr, f"key{place}") for place, expr in enumerate(node.keys)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -54,24 +55,37 @@ def receipts_told(rows: Sequence[Row], batch: int) -> list[Receipts]:
     return [receipts_from_text(row["written"]) for row in rows]
 
 
-_STEP = "spark.narrows.step"
+class Writing(NamedTuple):
+    """How the tasks of a job write, where it is not as the entry's number and their own say."""
+
+    batch: int
+    first_task: int = 0
+    """The number of the first of them: those of another job may have written some of the batch."""
 
 
-def set_step(spark: SparkSession, number: int) -> None:
-    """Says under which number the tasks of the next jobs write, where it is not the entry's."""
-    spark.conf.set(_STEP, str(number))
+_BATCH, _FIRST_TASK = "spark.narrows.batch", "spark.narrows.first_task"
+
+
+def set_writing(spark: SparkSession, writing: Writing) -> None:
+    """Says so to the tasks of the next jobs of a session."""
+    spark.conf.set(_BATCH, str(writing.batch))
+    spark.conf.set(_FIRST_TASK, str(writing.first_task))
 
 
 def batch_and_task(batch: int | None = None) -> tuple[int, int]:
-    """The step, the entry or the micro-batch that this task is part of, and its number there."""
+    """The batch that this task writes, by default the entry or the micro-batch that it is part of,
+    and its number there."""
     context = TaskContext.get()
     if context is None:
         return batch or 0, 0
-    step = context.getLocalProperty(_STEP)
-    current = (entry_number() if step is None else int(step)) if batch is None else batch
+    task = context.partitionId()
+    said = context.getLocalProperty(_BATCH)
+    if batch is None and said is not None:
+        return int(said), int(context.getLocalProperty(_FIRST_TASK) or 0) + task
+    current = entry_number() if batch is None else batch
     if current is None:
         current = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-    return current, context.partitionId()
+    return current, task
 
 
 def written_by_tasks(rows: DataFrame, spec: WriteSpec, batch: int | None = None) -> DataFrame:

@@ -13,6 +13,7 @@ from narrows.arrow.types import arrow_type
 from narrows.schema import DataType
 from narrows.stateful.functions.evaluate import RowCalls, evaluate
 from narrows.worker.remembered.keys import KeyedRows, in_source_order
+from narrows.worker.remembered.timeless import Timeless
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,13 @@ class ResultType:
 
 
 @dataclass(frozen=True)
-class Functions:
+class Functions(Timeless):
     calls: RowCalls
     types: tuple[ResultType, ...]
 
     @property
     def order(self) -> str:
         return self.calls.order
-
-    def close(self, kept: Sequence[Any]) -> None:
-        return None  # it makes no difference to them
 
     def run(self, table: pa.Table, keyed: KeyedRows, kept: Sequence[Any]) -> tuple[pa.Table, Any]:
         """The rows in the order of their source, with the values of all calls; and what these

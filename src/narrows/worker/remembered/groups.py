@@ -15,19 +15,17 @@ from narrows.stateful.folds.fold import Folding
 from narrows.stateful.rows import WindowRow
 from narrows.stateful.values import order_key
 from narrows.worker.remembered.keys import KeyedRows
+from narrows.worker.remembered.timeless import Timeless
 
 
 @dataclass(frozen=True)
-class ChangedGroups:
+class ChangedGroups(Timeless):
     folding: Folding
     taken: tuple[str, ...]
     """The columns that are folded."""
     order: str
     made: tuple[tuple[str, DataType], ...]
     """Of the rows that say what has changed."""
-
-    def close(self, kept: Sequence[Any]) -> None:
-        return None  # it makes no difference to them
 
     def run(
         self, table: pa.Table, keyed: KeyedRows, kept: Sequence[Any]

@@ -5,21 +5,25 @@
 A step is written before the sink publishes. If the process dies in between, the same batch comes
 again, finds its step, and begins once more from the one before (`worker/windows/steps.py`). Each
 place has a log of its own: one that was written and one that was not begin from the same step.
+
+Some of what is kept waits for time, and not for rows (`slidingwindow`). When the rows of a batch
+have moved the watermark, and something is due then, tasks look at it once more, in the same step.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from narrows.connectors.target import WriteSpec
-from narrows.errors import InternalError
 from narrows.worker.remembered.store import Merge
-from narrows.worker.remembered.task import sweep_told, told
+from narrows.worker.remembered.task import Advance, sweep_told, write_advance
+from narrows.worker.remembered.task import told as told_of
 from narrows.worker.windows.steps import GroupsFile, Step, StepLog, too_many
 from narrows.worker.write import Receipts, publish, sweep
 
@@ -31,11 +35,30 @@ class MemoryJobs(Protocol):
     def read(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
         """Has so many tasks read an entry, remember and write."""
 
-    def close(self, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
-        """Has so many tasks write what is open, for no other row will come."""
+    def advance(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
+        """Has so many tasks write what becomes of what is kept as time goes by. What these write is
+        beside what those that read have written of the same step."""
 
     def merge(self, merge: Merge) -> Sequence[GroupsFile]:
         """Has tasks merge files to fewer."""
+
+
+class Time(NamedTuple):
+    """How the time goes by of what does not wait for rows alone; milliseconds."""
+
+    delay: int
+    """How far the watermark stays behind the newest row."""
+    newest: Callable[[], int]
+    """The newest event time that readers have seen."""
+
+
+class Published(NamedTuple):
+    rows: int
+    late: int
+    """Rows that came too late."""
+
+
+Files: TypeAlias = tuple[GroupsFile, ...]
 
 
 def place_of(folder: Path, place: int) -> Path:
@@ -50,26 +73,34 @@ class MemoryKeeper:
     """So many are in the folder."""
     write: WriteSpec
     jobs: MemoryJobs
+    time: Time | None = None
+    """None where it makes no difference."""
 
     @cached_property
     def _logs(self) -> list[StepLog]:
         return [StepLog(place_of(self.folder, place)) for place in range(self.places)]
 
-    def run(self, batch: int, tasks: int) -> int:
-        """The step of a micro-batch: how many rows were published."""
+    def run(self, batch: int, tasks: int) -> Published:
+        """The step of a micro-batch, which so many tasks read."""
         before = [log.before(batch)[0] for log in self._logs]
-        step = Step(before[0].number + 1, batch)
-
-        def read(attempt: str) -> Sequence[Receipts]:
-            return self.jobs.read(batch, tasks, step.number, attempt)
-
-        return self._publish(before, step, tasks, read)
+        step, attempt = Step(before[0].number + 1, batch), uuid.uuid4().hex
+        with self._publishing(before):
+            receipts = [*self.jobs.read(batch, tasks, step.number, attempt)]
+            told = [told_of(log.folder, attempt, tasks) for log in self._logs]
+            files = [(*b.files, *t.files) for b, t in zip(before, told, strict=True)]
+            if self.time is not None:
+                newest = self.time.newest() - self.time.delay
+                step = replace(step, watermark=max(before[0].watermark, newest))
+                if self._is_due(files, before[0].watermark, step.watermark):
+                    files = self._advanced(files, step, tasks, step.watermark * 1_000, receipts)
+            rows = self._publish(step, files, receipts)
+            return Published(rows, sum(each.late for each in told))
 
     @property
     def has_open(self) -> bool:
-        """Is something kept, or a step that closes it not done?"""
-        last = [log.last() for log in self._logs]
-        return any(step is not None and (bool(step.files) or not step.done) for step in last)
+        """May something be kept since the last step that closed all, or is that one not done?"""
+        last = [step for log in self._logs if (step := log.last()) is not None]
+        return any(not step.done or (bool(step.files) and not step.closing) for step in last)
 
     @property
     def was_closing(self) -> bool:
@@ -78,53 +109,63 @@ class MemoryKeeper:
         return any(step is not None and not step.done for step in last)
 
     def close(self, tasks: int) -> int:
-        """A step by itself: what is open is over."""
+        """A step by itself: what is open is over. How many rows were published."""
         before = [log.before_closing() for log in self._logs]
         step = Step(before[0].number + 1, before[0].batch, closing=True, ends=True, done=False)
-
-        def close(attempt: str) -> Sequence[Receipts]:
-            return self.jobs.close(tasks, step.number, attempt)
-
-        rows = self._publish(before, step, tasks, close)
+        step = replace(step, watermark=before[0].watermark)
+        if self.time is not None:  # what comes later with an earlier time is late
+            step = replace(step, watermark=max(step.watermark, self.time.newest()))
+        with self._publishing(before):
+            receipts: list[Receipts] = []
+            files = self._advanced([each.files for each in before], step, tasks, None, receipts)
+            rows = self._publish(step, files, receipts)
         for log in self._logs:
             log.write(replace(log.step(step.number), done=True))
         return rows
 
-    def _publish(
-        self,
-        before: Sequence[Step],
-        step: Step,
-        tasks: int,
-        write: Callable[[str], Sequence[Receipts]],
-    ) -> int:
-        attempt = uuid.uuid4().hex
+    @contextmanager
+    def _publishing(self, before: Sequence[Step]) -> Iterator[None]:
         try:
-            for log, started in zip(self._logs, before, strict=True):
-                log.forget(started)
+            for log, begun in zip(self._logs, before, strict=True):
+                log.forget(begun)
                 sweep_told(log.folder)
-            receipts = write(attempt)
-            for log, started in zip(self._logs, before, strict=True):
-                files = (*started.files, *_kept(log, attempt, tasks))
-                log.write(replace(step, files=self._with_fewer(log, files)))
-            return publish(self.write, step.number, receipts)
+            yield
         except BaseException:
             sweep(self.write)
             raise
 
-    def _with_fewer(self, log: StepLog, files: tuple[GroupsFile, ...]) -> tuple[GroupsFile, ...]:
+    def _is_due(self, files: Sequence[Files], since: int, until: int) -> bool:
+        """May something happen that time alone brings? What was due before has happened."""
+        return any(
+            file.first_end <= until * 1_000 and file.last_end > since * 1_000
+            for of_place in files
+            for file in of_place
+        )
+
+    def _advanced(
+        self,
+        files: Sequence[Files],
+        step: Step,
+        tasks: int,
+        until: int | None,
+        receipts: list[Receipts],
+    ) -> list[Files]:
+        attempt = uuid.uuid4().hex
+        for log, of_place in zip(self._logs, files, strict=True):
+            write_advance(log.folder, Advance(of_place, until))
+        receipts += self.jobs.advance(step.batch, tasks, step.number, attempt)
+        told = [told_of(log.folder, attempt, tasks) for log in self._logs]
+        return [(*of_place, *t.files) for of_place, t in zip(files, told, strict=True)]
+
+    def _publish(self, step: Step, files: Sequence[Files], receipts: Sequence[Receipts]) -> int:
+        for log, of_place in zip(self._logs, files, strict=True):
+            # Before anybody can see what is published, for whoever publishes it again.
+            log.write(replace(step, files=self._with_fewer(log, of_place)))
+        return publish(self.write, step.number, receipts)
+
+    def _with_fewer(self, log: StepLog, files: Files) -> Files:
         many = too_many(files)
         if many is None:
             return files
         merge = Merge(str(log.folder), many.merged, many.level, forgets=not many.kept)
         return (*many.kept, *self.jobs.merge(merge))
-
-
-def _kept(log: StepLog, attempt: str, tasks: int) -> list[GroupsFile]:
-    """What the tasks of a job have kept."""
-    files: list[GroupsFile] = []
-    for task in range(tasks):
-        left = told(log.folder, attempt, task)
-        if left is None:
-            raise InternalError(f"task {task} of {tasks} has not told what it keeps: {log.folder}")
-        files += left
-    return files

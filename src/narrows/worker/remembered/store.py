@@ -1,10 +1,11 @@
 """What is kept of each key: files in which the newest one that has a key is right.
 
-    groups/ab12.arrow      key0 ...   kept: BINARY      sorted by the hash of the keys
+    groups/ab12.arrow      key0 ...   due: BIGINT   kept: BINARY      sorted by the hash of the keys
 
 A task writes what the keys of its rows have come to, into a file of its own. Whoever wants to know
 what is kept of some keys looks for them in all files, from the oldest to the newest; so files are
-merged before they get many (`Merge`), those of one size with each other.
+merged before they get many (`Merge`), those of one size with each other. A key is *due* at the time
+at which something happens to what is kept of it, though no row comes; most never are.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from narrows.arrow.key_hash import key_hashes
 from narrows.worker.windows.groups_file import GroupsWriter, OpenGroups, share_of_buckets
 from narrows.worker.windows.steps import GroupsFile, StepLog
 
-_KEPT = "kept"
+_DUE, _KEPT = "due", "kept"
+NEVER = 2**63 - 1
 _MERGED_TOGETHER = 250_000
 
 
@@ -32,18 +35,23 @@ def find_kept(
     kept: dict[tuple[object, ...], bytes | None] = {}
     hashes = key_hashes(keys, len(wanted))
     for found in OpenGroups(StepLog(folder).groups, files).having(hashes):
-        *columns, held = found.columns
+        *columns, _, held = found.columns
         kept.update(zip(_tuples(columns), held.to_pylist(), strict=True))
     return [kept.get(key) for key in wanted]
 
 
 def write_kept(
-    folder: str | Path, keys: Sequence[pa.Array], kept: Sequence[bytes | None]
+    folder: str | Path,
+    keys: Sequence[pa.Array],
+    kept: Sequence[bytes | None],
+    due: Sequence[int | None],
 ) -> GroupsFile | None:
-    """Keeps this of each key, in place of what was kept before; None of a key: nothing more."""
+    """Keeps this of each key, in place of what was kept before; None of a key: nothing more. Times
+    at which keys are due are microseconds."""
     names = [f"key{place}" for place in range(len(keys))]
+    times = pa.array([NEVER if time is None else time for time in due], pa.int64())
     writer = _writer(folder, len(keys), 0)
-    writer.add(pa.table([*keys, pa.array(kept, pa.binary())], [*names, _KEPT]))
+    writer.add(pa.table([*keys, times, pa.array(kept, pa.binary())], [*names, _DUE, _KEPT]))
     return writer.finish()
 
 
@@ -71,33 +79,42 @@ class Merge:
             newest = newest_kept(found)
             if self.forgets:
                 newest = newest.filter(newest.column(_KEPT).is_valid())
-            writer = writer or _writer(self.folder, found.num_columns - 1, self.level)
+            writer = writer or _writer(self.folder, found.num_columns - 2, self.level)
             writer.add(newest)
         return None if writer is None else writer.finish()
 
 
 def all_kept(
-    folder: str | Path, files: Sequence[GroupsFile], task: int, tasks: int
+    folder: str | Path, files: Sequence[GroupsFile], task: int, tasks: int, until: int | None
 ) -> Iterator[tuple[list[pa.Array], list[bytes]]]:
-    """Keys of which something is kept, and what: the share that one of so many tasks has."""
+    """Keys of which something is kept, and what: the share that one of so many tasks has. Only
+    those that are due until then, or all."""
     groups = OpenGroups(StepLog(folder).groups, files)
     for found in groups.some(share_of_buckets(task, tasks), _MERGED_TOGETHER):
         newest = newest_kept(found)
-        newest = newest.filter(newest.column(_KEPT).is_valid()).combine_chunks()
-        *keys, kept = (column.combine_chunks() for column in newest.columns)
+        newest = newest.filter(newest.column(_KEPT).is_valid())
+        if until is not None:
+            newest = newest.filter(pc.less_equal(newest.column(_DUE), until))
+        *keys, _, kept = (column.combine_chunks() for column in newest.columns)
         yield keys, kept.to_pylist()
 
 
 def newest_kept(rows: pa.Table) -> pa.Table:
     """The last row of each key."""
-    names = rows.column_names[:-1]
+    names = rows.column_names[:-2]
     numbered = rows.select(names).append_column("row", pa.array(np.arange(rows.num_rows)))
     newest = numbered.group_by(names, use_threads=False).aggregate([("row", "max")])
     return rows.take(newest.column("row_max"))
 
 
 def _writer(folder: str | Path, keys: int, level: int) -> GroupsWriter:
-    return GroupsWriter(StepLog(folder).groups, keys, lambda _: (0, 0), level, searched=True)
+    return GroupsWriter(StepLog(folder).groups, keys, _ends, level, searched=True)
+
+
+def _ends(rows: pa.Table) -> tuple[int, int]:
+    """When the first of the keys is due, and when the last one is."""
+    times = pc.min_max(rows.column(_DUE))
+    return times["min"].as_py(), times["max"].as_py()
 
 
 def _tuples(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[tuple[object, ...]]:

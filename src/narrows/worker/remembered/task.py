@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from narrows.errors import InternalError
 from narrows.files.atomic import temporary_for
+from narrows.files.small import read_small, write_small
 from narrows.stateful.stored import from_bytes, to_bytes
 from narrows.worker.remembered.keys import KeyedRows, keyed_rows
 from narrows.worker.remembered.store import all_kept, find_kept, write_kept
 from narrows.worker.windows.steps import GroupsFile, StepLog
 
-_TOLD = "told"
+_TOLD, _ADVANCE = "told", "advance.json"
+_MAGIC = "narrows-advance-1"
 _SHIPPED_ROWS = 16_384
 
 
@@ -30,15 +33,24 @@ class Remembers(Protocol):
     def order(self) -> str:
         """The column that has each row's place in its source."""
 
+    def in_time(self, table: pa.Table, since: int) -> pa.Table:
+        """The rows that are not too late, where the watermark is there; microseconds."""
+
     def run(
         self, table: pa.Table, keyed: KeyedRows, kept: Sequence[Any]
     ) -> tuple[pa.Table, Sequence[Any]]:
         """What it gives for the rows of some keys, and what is to be kept of each key then. `kept`
         is what was kept of each; None: nothing."""
 
-    def close(self, kept: Sequence[Any]) -> tuple[pa.Table, Sequence[Any]] | None:
-        """The same at the end of the input, for keys of which something is kept; None if that makes
-        no difference."""
+    def advance(
+        self, kept: Sequence[Any], until: int | None
+    ) -> tuple[pa.Table, Sequence[Any]] | None:
+        """The same for keys of which something is kept, as time goes by: no row will come with a
+        time before `until`, or, where that is None, at all. None if that makes no difference.
+        Times are microseconds."""
+
+    def due(self, kept: Any) -> int | None:
+        """When something happens to what is kept of a key, though no row comes."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,15 @@ class RememberSpec:
     what: Remembers
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a task has done with its rows."""
+
+    files: tuple[GroupsFile, ...] = ()
+    late: int = 0
+    """Rows that it has not taken."""
+
+
 def remember(
     spec: RememberSpec, rows: Iterator[pa.RecordBatch], batch: int, attempt: str, task: int
 ) -> Iterator[pa.RecordBatch]:
@@ -56,51 +77,88 @@ def remember(
     attempt."""
     before, _ = StepLog(spec.folder).before(batch)
     batches = [each for each in rows if each.num_rows]
-    left: list[GroupsFile] = []
+    told = Told()
     if batches:
-        table = pa.Table.from_batches(batches)
-        keyed = keyed_rows(table, spec.keys, spec.what.order)
-        found = find_kept(spec.folder, before.files, keyed.keys)
-        kept = [None if held is None else from_bytes(held) for held in found]
-        made, remembered = spec.what.run(table, keyed, kept)
-        held = [None if each is None else to_bytes(each) for each in remembered]
-        file = write_kept(spec.folder, keyed.keys, held)
-        left += [] if file is None else [file]
-        yield from made.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
-    _tell(spec.folder, attempt, task, left)
+        table = spec.what.in_time(pa.Table.from_batches(batches), before.watermark * 1_000)
+        told = Told(late=sum(each.num_rows for each in batches) - table.num_rows)
+        if table.num_rows:
+            keyed = keyed_rows(table, spec.keys, spec.what.order)
+            found = find_kept(spec.folder, before.files, keyed.keys)
+            kept = [None if held is None else from_bytes(held) for held in found]
+            made, remembered = spec.what.run(table, keyed, kept)
+            told = replace(told, files=_written(spec, keyed.keys, remembered))
+            yield from made.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
+    _tell(spec.folder, attempt, task, told)
 
 
-def close(spec: RememberSpec, attempt: str, task: int, tasks: int) -> Iterator[pa.RecordBatch]:
-    """What one of so many tasks gives at the end of the input, of its share of the keys."""
-    before = StepLog(spec.folder).before_closing()
+def advance(spec: RememberSpec, attempt: str, task: int, tasks: int) -> Iterator[pa.RecordBatch]:
+    """What one of so many tasks gives as time goes by, of its share of the keys."""
+    now = read_advance(spec.folder)
     left: list[GroupsFile] = []
-    for keys, held in all_kept(spec.folder, before.files, task, tasks):
-        closed = spec.what.close([*map(from_bytes, held)])
-        if closed is None:
+    for keys, held in all_kept(spec.folder, now.files, task, tasks, now.until):
+        advanced = spec.what.advance([*map(from_bytes, held)], now.until)
+        if advanced is None:
             break
-        made, remembered = closed
-        kept = [None if each is None else to_bytes(each) for each in remembered]
-        file = write_kept(spec.folder, keys, kept)
-        left += [] if file is None else [file]
+        made, remembered = advanced
+        left += _written(spec, keys, remembered)
         yield from made.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
-    _tell(spec.folder, attempt, task, left)
+    _tell(spec.folder, attempt, task, Told(tuple(left)))
 
 
-def _tell(folder: str, attempt: str, task: int, left: list[GroupsFile]) -> None:
+def _written(
+    spec: RememberSpec, keys: Sequence[pa.Array], remembered: Sequence[Any]
+) -> tuple[GroupsFile, ...]:
+    kept = [None if each is None else to_bytes(each) for each in remembered]
+    due = [None if each is None else spec.what.due(each) for each in remembered]
+    file = write_kept(spec.folder, keys, kept, due)
+    return () if file is None else (file,)
+
+
+# --- between the driver and its tasks -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What tasks have to do as time goes by: with which files, and until when (microseconds); None:
+    the input has ended."""
+
+    files: tuple[GroupsFile, ...]
+    until: int | None
+
+
+def write_advance(folder: str | Path, now: Advance) -> None:
+    """Says what the tasks of the next job have to do: in a file, for the job may be an old one."""
+    fields = {"files": [list(file) for file in now.files], "until": now.until}
+    write_small(Path(folder) / _ADVANCE, _MAGIC, fields)
+
+
+def read_advance(folder: str | Path) -> Advance:
+    found = read_small(Path(folder) / _ADVANCE, _MAGIC, "what is to be done", "start again")
+    return Advance(tuple(GroupsFile(*file) for file in found["files"]), found["until"])
+
+
+def _tell(folder: str, attempt: str, task: int, told: Told) -> None:
     path = Path(folder) / _TOLD / f"{attempt}.{task}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_for(path)
-    temporary.write_text(json.dumps(left), "utf-8")
+    temporary.write_text(json.dumps([told.files, told.late]), "utf-8")
     temporary.replace(path)
 
 
-def told(folder: str | Path, attempt: str, task: int) -> list[GroupsFile] | None:
-    """The files that a task has left; None if it has not told."""
-    try:
-        text = (Path(folder) / _TOLD / f"{attempt}.{task}.json").read_text("utf-8")
-    except FileNotFoundError:
-        return None
-    return [GroupsFile(*file) for file in json.loads(text)]
+def told(folder: str | Path, attempt: str, tasks: int) -> Told:
+    """What the tasks of a job have told. It is an error if one of them has not."""
+    files: list[GroupsFile] = []
+    late = 0
+    for task in range(tasks):
+        try:
+            text = (Path(folder) / _TOLD / f"{attempt}.{task}.json").read_text("utf-8")
+        except FileNotFoundError:
+            what = f"task {task} of {tasks} has not told what it keeps: {folder}"
+            raise InternalError(what) from None
+        of_task, late_there = json.loads(text)
+        files += [GroupsFile(*file) for file in of_task]
+        late += late_there
+    return Told(tuple(files), late)
 
 
 def sweep_told(folder: str | Path) -> None:

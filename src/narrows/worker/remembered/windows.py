@@ -1,4 +1,4 @@
-"""Windows that rows cut, and that fold them, over the rows of a task: those that close."""
+"""Windows that rows cut, over the rows of a task: those that close."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from narrows.arrow.types import arrow_type
-from narrows.schema import BIGINT, DataType
 from narrows.stateful.rows import WindowRow
 from narrows.stateful.values import order_key
 from narrows.stateful.windows.window import Closed, Cutter, Open
@@ -44,15 +43,21 @@ def rows_of_window(closed: Closed) -> Iterator[tuple[Any, ...]]:
 
 
 @dataclass(frozen=True)
-class FoldedWindows:
+class RowWindows:
     window: Cutter
     shape: RowShape
-    made: tuple[tuple[str, DataType], ...]
-    """What it gives of its groups."""
+    types: tuple[pa.DataType, ...]
+    """Of what it gives, beside its bounds."""
+    goes_by_time: bool
 
     @property
     def order(self) -> str:
         return self.shape.order
+
+    def in_time(self, table: pa.Table, since: int) -> pa.Table:
+        if not self.goes_by_time:
+            return table
+        return table.filter(pc.greater(table.column(TIME), since))
 
     def run(
         self, table: pa.Table, keyed: KeyedRows, kept: Sequence[Any]
@@ -68,24 +73,25 @@ class FoldedWindows:
             left.append(self._kept(opened))
         return self._table(closed), left
 
-    def close(self, kept: Sequence[Any]) -> tuple[pa.Table, list[Any]]:
+    def advance(self, kept: Sequence[Any], until: int | None) -> tuple[pa.Table, list[Any]]:
         closed: list[Closed] = []
         left: list[Any] = []
         for state in kept:
-            opened, over = self.window.advance(state, None)
+            opened, over = self.window.advance(state, until)
             closed += over
             left.append(self._kept(opened))
         return self._table(closed), left
+
+    def due(self, kept: Any) -> int | None:
+        return self.window.due(kept)
 
     def _kept(self, opened: Open) -> Any:
         return None if self.window.is_empty(opened) else opened
 
     def _table(self, closed: Sequence[Closed]) -> pa.Table:
         rows = [values for each in closed for values in rows_of_window(each)]
-        types = [*self.made, *((bound, BIGINT) for bound in BOUNDS)]
+        names = [*self.shape.given, *BOUNDS]
+        types = [*self.types, *(pa.int64() for _ in BOUNDS)]
         columns = zip(*rows, strict=True) if rows else [()] * len(types)
-        arrays = [
-            pa.array(column, arrow_type(dtype))
-            for column, (_, dtype) in zip(columns, types, strict=True)
-        ]
-        return pa.table(arrays, [name for name, _ in types])
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+        return pa.table(arrays, names)
