@@ -72,8 +72,11 @@ def _flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, _shorten, _flip], ids=lambda f: f.__name__)
-def test_a_damaged_file_is_told_by_its_name(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    file = _written(tmp_path)
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_damaged_file_is_told_by_its_name(
+    tmp_path: Path, damage: Callable[[Path], None], searched: bool
+) -> None:
+    file = _written(tmp_path, searched=searched)
     damage(tmp_path / file.name)
     with pytest.raises(NarrowsError) as told:
         OpenGroups(str(tmp_path), [file])

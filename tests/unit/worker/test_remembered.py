@@ -1,0 +1,106 @@
+"""What tasks keep of keys: keys that Spark takes to be equal, and the newest of what was kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from narrows.worker.remembered.keys import kept_keys, keyed_rows
+from narrows.worker.remembered.store import Merge, all_kept, find_kept, write_kept
+from narrows.worker.windows.steps import GroupsFile
+
+NAN = float("nan")
+_ORDER = pa.struct([pa.field("batch", pa.int64()), pa.field("row", pa.int64())])
+
+
+def _table(keys: pa.Array, rows: list[int]) -> pa.Table:
+    order = pa.array([{"batch": 0, "row": row} for row in rows], _ORDER)
+    return pa.table({"key": keys, "order": order})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "groups"),
+    [
+        ([0.0, -0.0, None, NAN, -NAN, 1.5, None], pa.float64(), [[0, 1], [2, 6], [3, 4], [5]]),
+        ([0.0, -0.0, None, NAN, -NAN, 1.5, None], pa.float32(), [[0, 1], [2, 6], [3, 4], [5]]),
+        (["a", "", None, "a"], pa.string(), [[0, 3], [1], [2]]),
+        (["a", "", None, "a"], pa.large_string(), [[0, 3], [1], [2]]),
+        ([b"a", b"", None, b"a"], pa.large_binary(), [[0, 3], [1], [2]]),
+        ([True, False, None, True], pa.bool_(), [[0, 3], [1], [2]]),
+        ([Decimal("1.50"), Decimal("1.51"), None], pa.decimal128(5, 2), [[0], [1], [2]]),
+        (
+            [datetime(2024, 1, 1, tzinfo=UTC), None, datetime(2024, 1, 1, tzinfo=UTC)],
+            pa.timestamp("us", "Europe/Berlin"),
+            [[0, 2], [1]],
+        ),
+    ],
+    ids=str,
+)
+def test_rows_of_a_key_come_together(
+    values: list[Any], kind: pa.DataType, groups: list[list[int]]
+) -> None:
+    keyed = keyed_rows(_table(pa.array(values, kind), list(range(len(values)))), ["key"], "order")
+    found = [keyed.rows[first:end].tolist() for first, end in keyed.ranges()]
+    assert sorted(found) == groups
+    assert len(keyed.keys[0]) == len(groups)
+
+
+def test_rows_of_a_key_are_in_the_order_of_their_source() -> None:
+    keyed = keyed_rows(_table(pa.array(["a", "b", "a", "a"]), [7, 1, 3, 5]), ["key"], "order")
+    found = [keyed.rows[first:end].tolist() for first, end in keyed.ranges()]
+    assert sorted(found) == [[1], [2, 3, 0]]
+
+
+def _kept(folder: Path, values: dict[str, bytes | None], due: int | None = None) -> GroupsFile:
+    keys = kept_keys([pa.array(values)])
+    file = write_kept(folder, keys, list(values.values()), [due] * len(values))
+    assert file is not None
+    return file
+
+
+def _find(folder: Path, files: list[GroupsFile], *keys: str) -> list[bytes | None]:
+    return find_kept(folder, files, kept_keys([pa.array(keys)]))
+
+
+def test_the_newest_is_right_and_may_be_nothing(tmp_path: Path) -> None:
+    files = [
+        _kept(tmp_path, {"a": b"1", "b": b"1", "c": b"1"}),
+        _kept(tmp_path, {"a": b"2", "b": None}),
+        _kept(tmp_path, {"a": b"3", "d": b"3"}),
+    ]
+    wanted = [b"3", None, b"1", b"3", None]
+    assert _find(tmp_path, files, "a", "b", "c", "d", "e") == wanted
+    some = Merge(str(tmp_path), tuple(files[1:]), 1, forgets=False).run(0, 1)
+    assert some is not None
+    assert some.rows == 3, "an older file has something of b"
+    assert _find(tmp_path, [files[0], some], "a", "b", "c", "d", "e") == wanted
+    shares = [Merge(str(tmp_path), tuple(files), 2, forgets=True).run(n, 3) for n in range(3)]
+    merged = [share for share in shares if share is not None]
+    assert sum(share.rows for share in merged) == 3
+    assert _find(tmp_path, merged, "a", "b", "c", "d", "e") == wanted
+
+
+def test_what_is_due_is_found(tmp_path: Path) -> None:
+    files = [
+        _kept(tmp_path, {"a": b"1", "b": b"1"}, due=5),
+        _kept(tmp_path, {"c": b"1"}),
+        _kept(tmp_path, {"b": b"2"}, due=9),
+    ]
+    assert (files[0].first_end, files[0].last_end) == (5, 5)
+
+    def due(until: int | None) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        for task in range(2):
+            for keys, kept in all_kept(tmp_path, files, task, 2, until):
+                found |= zip(keys[0].to_pylist(), kept, strict=True)
+        return found
+
+    assert due(4) == {}
+    assert due(5) == {"a": b"1"}, "b is another by now"
+    assert due(9) == {"a": b"1", "b": b"2"}
+    assert due(None) == {"a": b"1", "b": b"2", "c": b"1"}
