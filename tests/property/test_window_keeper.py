@@ -157,7 +157,7 @@ class Jobs:
         rest = []
         for number in range(_TASKS):
             task = MergingTask(self.spec, merge, number, _TASKS)
-            for batch in task.closed():
+            for batch in task.rows():
                 columns = [column.to_pylist() for column in batch.columns]
                 for key, start, end, *folds in zip(*columns, strict=True):
                     times = [round(t.timestamp() * 1_000) for t in (start, end)]

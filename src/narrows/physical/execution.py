@@ -7,6 +7,8 @@ jobs         Spark computes rows of those of an entry, and of tables; in a job f
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
 windows      its readers fold rows into windows, in files; tasks merge those that close
+groups       its readers fold rows into groups that no window ends, in files; tasks merge those that
+             an entry has changed
 tables       a streaming query gives the rows of closed windows, or groups that are to be sorted;
              what is above is made of a small table, batch by batch
 stream       a streaming query
@@ -34,6 +36,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.streaming.supported import is_stream, keeps_between_batches
 from narrows.logical.walk import topological
+from narrows.physical.kept_groups import endless_groups
 from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
@@ -52,6 +55,7 @@ class ExecutionMode(Enum):
     JOBS = "jobs"
     GROUPED = "grouped"
     WINDOWS = "windows"
+    GROUPS = "groups"
     TABLES = "tables"
     STREAM = "stream"
 
@@ -84,11 +88,14 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     streams = [node.source for node in sources if not node.source.bounded]
     if keeping is None and len(streams) == 1 and streams[0].is_fed:
         return Execution(ExecutionMode.JOBS, f"{_what_spark_does(rows)}, and nothing is kept")
+    writes = isinstance(rows, PhysicalProject) and rows.in_reader
+    then = "tasks write" if writes else "Spark computes the rows of"
     if window_groups(rows) is not None:
-        writes = isinstance(rows, PhysicalProject) and rows.in_reader
-        then = "tasks write" if writes else "Spark computes the rows of"
         how = f"its readers fold rows into windows, and {then} those that close"
         return Execution(ExecutionMode.WINDOWS, how)
+    if endless_groups(rows) is not None:
+        how = f"its readers fold rows into groups, and {then} those that have changed"
+        return Execution(ExecutionMode.GROUPS, how)
     if kept_window(rows) is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
     if batch_of_rows(rows) is not None:

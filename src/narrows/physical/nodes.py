@@ -191,7 +191,7 @@ class PhysicalProject(Project):
 
     delayed: frozenset[int] = frozenset()
     in_reader: bool = False
-    """Does the reader below compute them? Or, above windows that tasks merge, do those?"""
+    """Does the reader below compute them? Or, above groups that tasks merge, do those?"""
 
     @property
     def passthrough_messages(self) -> bool:
@@ -310,6 +310,14 @@ class PhysicalStreamingAggregation(Aggregation):
         state = (kind.folds_to if issubclass(kind, RowWindow) else None) or "aggregates"
         state = "partial aggregates" if self.merges else state
         return {"window": expression_text(self.window), **super().info(), "state": state}
+
+
+class PhysicalEndlessAggregation(Aggregation):
+    """Groups of a stream that no window ends, which tasks keep as what readers made of their rows.
+    It gives those that an entry has changed, as they are then."""
+
+    def info(self) -> Info:
+        return {**super().info(), "state": "partial aggregates"}
 
 
 class PhysicalRetractingAggregation(RetractingAggregation):

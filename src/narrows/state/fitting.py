@@ -1,7 +1,7 @@
 """The plan that fits the state that a pipeline has.
 
-Windows that Spark's state store has kept so far stay there. A pipeline that was begun before its
-tasks could keep them goes on as it did, until it is reset.
+Windows and groups that Spark's state store has kept so far stay there. A pipeline that was begun
+before its tasks could keep them goes on as it did, until it is reset.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from narrows.explain.plan import Plan
 from narrows.planner.catalog import Catalog
 from narrows.state.folder import StateFolder
 
-_BY_TASKS = frozenset({"WindowIntoReader"})
+_BY_TASKS = frozenset({"WindowIntoReader", "EndlessAggregationIntoReader"})
 
 
 def fitting_plan(

@@ -17,7 +17,7 @@ from narrows.expressions.nodes import Column, Expr
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalStreamingAggregation
+from narrows.physical.nodes import PhysicalEndlessAggregation, PhysicalStreamingAggregation
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
@@ -25,7 +25,7 @@ _JOIN_FORM = 2
 """Since the event time of two joined streams is what the watermark follows, Spark keeps the columns
 of their rows in another order."""
 _PARTIAL_FORM = "partial 1"
-"""Windows that tasks keep, in files of their own."""
+"""Windows and groups that tasks keep, in files of their own."""
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -62,6 +62,8 @@ def _form(node: Node) -> int | str | None:
     """The form of what is kept, where another version may have another one."""
     if node.remembers_rows:
         return FORM
+    if isinstance(node, PhysicalEndlessAggregation):
+        return _PARTIAL_FORM
     if isinstance(node, PhysicalStreamingAggregation) and node.merges:
         return _PARTIAL_FORM
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):

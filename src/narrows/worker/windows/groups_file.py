@@ -45,12 +45,19 @@ class GroupsWriter:
     """Writes one file. Without a group there is none."""
 
     def __init__(
-        self, folder: str, keys: int, ends: EndsOf, level: int = 0, *, searched: bool = False
+        self,
+        folder: str,
+        keys: int,
+        ends: EndsOf,
+        level: int = 0,
+        *,
+        searched: bool = False,
+        made: int = 0,
     ) -> None:
-        """Of groups whose first so many columns are keys."""
+        """Of groups whose first so many columns are keys; `made` is the step, if it merges."""
         self._path = Path(folder) / f"{uuid.uuid4().hex}{SUFFIX}"
         self._keys, self._ends_of, self._level = keys, ends, level
-        self._searched = searched
+        self._searched, self._made = searched, made
         self._waiting: list[pa.Table] = []
         self._writer: Any = None
         self._rows = 0
@@ -104,6 +111,7 @@ class GroupsWriter:
             max(last),
             self._level,
             self._searched,
+            self._made,
         )
 
 
@@ -123,6 +131,11 @@ class _Batch:
         return bool(self._sorted_by.dtype == np.uint64)
 
     def having(self, wanted: _Numbers) -> pa.RecordBatch:
+        """The groups of keys with these numbers, which are in order."""
+        if len(wanted) > len(self._sorted_by):  # fewer are looked for the other way round
+            places = np.searchsorted(wanted, self._sorted_by)
+            found = wanted[np.minimum(places, len(wanted) - 1)] == self._sorted_by
+            return self.groups.filter(pa.array(found))
         first = np.searchsorted(self._sorted_by, wanted, "left")
         counts = np.searchsorted(self._sorted_by, wanted, "right") - first
         before = np.cumsum(counts) - counts
@@ -207,4 +220,4 @@ def _remember_right(path: Path, file: GroupsFile) -> None:
 
 
 def _damaged(path: Path, reason: object) -> NarrowsError:
-    return damaged(path, "the file with groups of open windows", reason, _HINT)
+    return damaged(path, "the file with groups", reason, _HINT)

@@ -129,10 +129,21 @@ class WindowKeeper:
             raise
 
     def _with_fewer(self, files: Sequence[GroupsFile], until: int) -> Sequence[GroupsFile]:
-        """The files, with many of one level merged to few of the next."""
-        for level in sorted({file.level for file in files}):
-            some = [file for file in files if file.level <= level]
-            if len(some) > _MANY_FILES:
-                merge = Merge(self.log.groups, tuple(some), until, until, level=level + 1)
-                return [*(f for f in files if f.level > level), *self.jobs.compact(merge)]
-        return files
+        def merged(some: tuple[GroupsFile, ...], level: int) -> Sequence[GroupsFile]:
+            return self.jobs.compact(Merge(self.log.groups, some, until, until, level=level))
+
+        return with_fewer(files, lambda some: len(some) > _MANY_FILES, merged)
+
+
+def with_fewer(
+    files: Sequence[GroupsFile],
+    are_many: Callable[[Sequence[GroupsFile]], bool],
+    merged: Callable[[tuple[GroupsFile, ...], int], Sequence[GroupsFile]],
+) -> Sequence[GroupsFile]:
+    """The files, with many of one level merged to few of the next. Those of lower levels go along,
+    for they are younger: files stay in the order of their rows."""
+    for level in sorted({file.level for file in files}):
+        if are_many([file for file in files if file.level == level]):
+            some = tuple(file for file in files if file.level <= level)
+            return [*(f for f in files if f.level > level), *merged(some, level + 1)]
+    return files

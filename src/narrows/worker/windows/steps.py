@@ -1,4 +1,5 @@
-"""The log of steps: after each, which files of groups there are, and where the watermark is.
+"""The log of steps: after each, which files of groups there are, and where the watermark is; of
+groups that no window ends (`worker/endless/`) it says the files alone.
 
     steps/7.json      {"batch": 6, "closing": false, "ends": false, "watermark": ..., "files": ...}
 
@@ -45,6 +46,8 @@ class GroupsFile(NamedTuple):
     """How often its groups have been merged with those of other files."""
     searched: bool = False
     """Can few keys be found in it?"""
+    made: int = 0
+    """The step in which its groups were merged: files of one such step have no key in common."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,9 @@ class StepLog:
         if last.batch != batch - 1:
             raise fail(
                 Code.UNREADABLE_FILE,
-                f"the state of open windows in `{self.folder / _STEPS}` is of batch {last.batch},"
+                f"what tasks keep in `{self.folder / _STEPS}` is of batch {last.batch},"
                 f" and the checkpoint has come to {batch}",
-                hint="the checkpoint and the state of windows belong together: restore the whole"
+                hint="the checkpoint and what tasks keep belong together: restore the whole"
                 " state folder, or start the pipeline anew: `narrows reset <pipeline>`",
             )
         return last, None
@@ -118,11 +121,11 @@ class StepLog:
         """What the log says of a step; before the first one there is nothing."""
         if number < 0:
             return Step()
-        found = read_small(self._path(number), _MAGIC, "the step of open windows", _HINT)
+        found = read_small(self._path(number), _MAGIC, "the step of what tasks keep", _HINT)
         if found is None:
             raise fail(
                 Code.UNREADABLE_FILE,
-                f"the step of open windows `{self._path(number)}` is missing",
+                f"the step of what tasks keep `{self._path(number)}` is missing",
                 hint=_HINT,
             )
         return Step(**{**found, "files": tuple(GroupsFile(*file) for file in found["files"])})
