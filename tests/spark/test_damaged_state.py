@@ -10,7 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.damage import DAMAGES
-from support.damaged_state import BASE, QUERIED, QUICK, WINDOWS, StateUnderTest, check_case
+from support.damaged_state import (
+    BASE,
+    GROUPS,
+    QUERIED,
+    QUICK,
+    WINDOWS,
+    StateUnderTest,
+    check_case,
+)
 
 KINDS = {
     f"checkpoints/{QUERIED}/metadata": "truncated",
@@ -26,6 +34,7 @@ KINDS = {
     "projections/c.json": "flipped",
     "tables/t.json": "truncated",
     f"windows/{WINDOWS}/steps/1.json": "flipped",
+    f"windows/{GROUPS}/steps/1.json": "truncated",
 }
 HEALS = {
     f"checkpoints/{QUERIED}/commits/1": "missing",
@@ -63,3 +72,11 @@ def test_dead_letters_are_told(under_test: StateUnderTest) -> None:
     (name, *_) = [kind for kind in under_test.kinds() if kind.startswith("dead_letters/s/")]
     damage: Callable[[Path], None] = DAMAGES["truncated"]
     assert check_case(under_test, name, damage).startswith("told: the file of dead letters")
+
+
+@pytest.mark.parametrize("way", ["flipped", "missing"])
+def test_files_of_groups_are_told(under_test: StateUnderTest, way: str) -> None:
+    (name, *_) = [kind for kind in under_test.kinds() if kind.startswith(f"windows/{GROUPS}/g")]
+    said = check_case(under_test, name, DAMAGES[way])
+    assert said.startswith("told: ")
+    assert "the file with groups" in said

@@ -16,6 +16,8 @@ BY_QUERY, BY_READERS = "SELECT latest(a) AS a FROM s", "SELECT a FROM s"
 """A pipeline that has a streaming query, and one that needs none."""
 IN_WINDOWS = "SELECT max(a) AS a FROM s GROUP BY tumblingwindow('ss', 1)"
 """One that keeps windows without a query."""
+IN_GROUPS = "SELECT max(a) AS a FROM s GROUP BY a % 7"
+"""One that keeps groups that no window ends, likewise."""
 
 
 class LongRun:

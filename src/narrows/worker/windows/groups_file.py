@@ -16,7 +16,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -196,27 +196,42 @@ def _batches(path: Path, file: GroupsFile) -> list[pa.RecordBatch]:
         mapped = pa.memory_map(str(path))
         if mapped.size() != file.bytes:
             raise _damaged(path, f"it has {mapped.size()} bytes, and had {file.bytes}")
-        if not (file.searched and (path, file.crc) in _seen_right):
+        seen = _Seen.of(path, file) if file.searched else None
+        if seen is None or seen not in _seen_right:
             if zlib.crc32(mapped.read_buffer()) != file.crc:
                 raise _damaged(path, "it is not what was written")
-            if file.searched:
-                _remember_right(path, file)
+            if seen is not None:
+                _remember_right(seen)
         reader = pa.ipc.open_file(mapped)
         return [reader.get_batch(number) for number in range(reader.num_record_batches)]
     except (OSError, pa.ArrowInvalid) as error:
         raise _damaged(path, error) from error
 
 
-_seen_right: dict[tuple[Path, int], None] = {}
+class _Seen(NamedTuple):
+    """A file as it was: whoever writes it anew, as from a backup, has another one."""
+
+    path: Path
+    crc: int
+    written: int
+    number: int
+
+    @classmethod
+    def of(cls, path: Path, file: GroupsFile) -> _Seen:
+        status = path.stat()
+        return cls(path, file.crc, status.st_mtime_ns, status.st_ino)
+
+
+_seen_right: dict[_Seen, None] = {}
 """Searched files that this process has looked at as a whole: to do so for each few keys would take
 as long as reading all of them."""
 _SEEN_MOST = 4_096
 
 
-def _remember_right(path: Path, file: GroupsFile) -> None:
+def _remember_right(seen: _Seen) -> None:
     while len(_seen_right) >= _SEEN_MOST:
         del _seen_right[next(iter(_seen_right))]
-    _seen_right[path, file.crc] = None
+    _seen_right[seen] = None
 
 
 def _damaged(path: Path, reason: object) -> NarrowsError:
