@@ -316,6 +316,11 @@ class PhysicalEndlessAggregation(Aggregation):
     """Groups of a stream that no window ends, which tasks keep as what readers made of their rows.
     It gives those that an entry has changed, as they are then."""
 
+    @property
+    def partial(self) -> PhysicalPartialAggregation:
+        assert isinstance(self.child, PhysicalPartialAggregation)
+        return self.child
+
     def info(self) -> Info:
         return {**super().info(), "state": "partial aggregates"}
 

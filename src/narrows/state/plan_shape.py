@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from narrows.expressions.function import Function
-from narrows.expressions.nodes import Column, Expr
+from narrows.expressions.nodes import Column, Expr, rewrite
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
@@ -52,18 +52,33 @@ def shape_of(plan: Node) -> Shape:
         elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             text = f"{node.operator} {', '.join(parts)}".strip()
-            what = _Canonical(relations).node(node)
+            what = _Canonical(relations).node(_of_source(node))
             form = _form(node)
             state.append({"what": what if form is None else [what, form], "text": text})
     return {"sources": sources, "state": state}
 
 
-def _form(node: Node) -> int | str | None:
+def _of_source(node: Node) -> Node:
+    """A node that names what readers have made of columns, as if it named those: two may be called
+    the same, as `a->x` and `b->x` are, and one may be called by several names."""
+    if not isinstance(node, PhysicalEndlessAggregation):
+        return node
+    partial = node.partial
+    made = zip(partial.relation.ids, (*partial.keys, *partial.calls), strict=True)
+    exprs = {column: expr for column, (_, expr) in made}
+
+    def change(part: Expr) -> Expr | None:
+        return exprs.get(part.id) if isinstance(part, Column) else None
+
+    return node.with_expressions([rewrite(expr, change) for expr in node.expressions])
+
+
+def _form(node: Node) -> object:
     """The form of what is kept, where another version may have another one."""
     if node.remembers_rows:
         return FORM
     if isinstance(node, PhysicalEndlessAggregation):
-        return _PARTIAL_FORM
+        return [_PARTIAL_FORM, *(str(column.dtype) for column in node.partial.relation.columns)]
     if isinstance(node, PhysicalStreamingAggregation) and node.merges:
         return _PARTIAL_FORM
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):
