@@ -27,7 +27,8 @@ and what all files have of the keys in it is merged (`worker/endless/`).
 Refuses: what `WindowIntoReader` refuses, for the same reasons: keys that are floating numbers, sums
 whose overflow is for Spark to see, DISTINCT and approx_count_distinct, first and last, joins, and
 anything above groups that goes by more than one row. ROLLUP, CUBE and GROUPING SETS. Sinks that
-want retractions: what a group was before is not merged.
+want retractions: what is taken back must be what was written to the last digit, and a sum of
+floating numbers may be another when files have been merged.
 
 Terminates: each step removes an aggregation right above a stream's reader, and no rule makes one.
 """

@@ -15,6 +15,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -121,10 +122,13 @@ class _Batch:
     def __init__(self, filed: pa.RecordBatch) -> None:
         self.groups = filed.select(range(filed.num_columns - 1))
         self._sorted_by = np.asarray(filed.column(filed.num_columns - 1))
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """The rows at which buckets begin."""
         buckets = np.arange(BUCKETS)
         firsts = buckets.astype(np.uint64) << _OTHER_BITS if self.is_searched else buckets
-        self.bounds = [*np.searchsorted(self._sorted_by, firsts), filed.num_rows]
-        """The rows at which buckets begin."""
+        return [*np.searchsorted(self._sorted_by, firsts), len(self._sorted_by)]
 
     @property
     def is_searched(self) -> bool:
