@@ -139,10 +139,16 @@ def test_groups_of_a_shared_stream(session: narrows.Session, folder: Path, tmp_p
         _pipeline(
             session, f"of_{name}", f"SELECT k, count(*) AS n, min(i) AS x FROM {name} GROUP BY k"
         )
-    for parts in RUNS:
+    for parts in RUNS[:2]:
         _put(folder, tmp_path, parts)
         assert _run(session, "of_s", "of_shared") == [ExecutionMode.GROUPS, ExecutionMode.GROUPS]
         assert _rows(session, "of_s") == _rows(session, "of_shared") != []
+    _pipeline(session, "later", "SELECT count(*) AS n FROM shared")
+    _run(session, "later")
+    _put(folder, tmp_path, RUNS[2])
+    _run(session, "later", "of_s", "of_shared")
+    assert _rows(session, "of_s") == _rows(session, "of_shared")
+    assert [row["n"] for row in session.rows("out_later")] == [ROWS // FILES], "from where it began"
 
 
 def test_a_pipeline_goes_on_with_what_spark_has_kept(
