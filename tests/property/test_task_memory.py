@@ -36,7 +36,7 @@ from narrows.worker.remembered.keeper import MemoryKeeper, Time, place_of
 from narrows.worker.remembered.store import Merge
 from narrows.worker.remembered.task import Remembers, RememberSpec, advance, remember
 from narrows.worker.remembered.windows import BOUNDS, TIME, RowShape, RowWindows
-from narrows.worker.windows import steps as steps_module
+from narrows.worker.windows import fewer_files
 from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts
 
@@ -270,7 +270,7 @@ def test_what_is_remembered_is_what_was_seen(
     batches: list[tuple[list[Row], int, str | None]], end: bool
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps_module, "_MANY_FILES", 3)
+        patch.setattr(fewer_files, "_MANY_FILES", 3)
         machine = Machine(Path(folder), [what for what, _ in _ALL])
         for number, (rows, tasks, dies) in enumerate(batches):
             with suppress(DiedError), pytest.MonkeyPatch.context() as dying:

@@ -30,7 +30,7 @@ from narrows.stateful.windows.session import SessionWindow
 from narrows.stateful.windows.window import SparkWindow
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.windows import steps as steps_module
+from narrows.worker.windows import keeper as keeper_module
 from narrows.worker.windows.fold import Folded, fold_rows
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, MergingTask
@@ -157,7 +157,7 @@ class Jobs:
         rest = []
         for number in range(_TASKS):
             task = MergingTask(self.spec, merge, number, _TASKS)
-            for batch in task.closed():
+            for batch in task.rows():
                 columns = [column.to_pylist() for column in batch.columns]
                 for key, start, end, *folds in zip(*columns, strict=True):
                     times = [round(t.timestamp() * 1_000) for t in (start, end)]
@@ -270,7 +270,7 @@ def test_windows_give_what_counting_gives(
 ) -> None:
     counting = Counting(window, delay)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps_module, "_MANY_FILES", 3)
+        patch.setattr(keeper_module, "_MANY_FILES", 3)
         machine = Machine(folder, window, delay)
         for number, (rows, dies) in enumerate(batches):
             moved = [(key, value, time + number * step) for key, value, time in rows]

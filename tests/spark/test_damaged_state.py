@@ -10,7 +10,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.damage import DAMAGES
-from support.damaged_state import BASE, QUERIED, QUICK, WINDOWS, StateUnderTest, check_case
+from support.damaged_state import (
+    BASE,
+    GROUPS,
+    KEYED,
+    QUERIED,
+    QUICK,
+    WINDOWS,
+    StateUnderTest,
+    check_case,
+)
 
 KINDS = {
     f"checkpoints/{QUERIED}/metadata": "truncated",
@@ -26,6 +35,8 @@ KINDS = {
     "projections/c.json": "flipped",
     "tables/t.json": "truncated",
     f"windows/{WINDOWS}/steps/1.json": "flipped",
+    f"windows/{GROUPS}/steps/1.json": "truncated",
+    f"remembered/{KEYED}/0/steps/1.json": "flipped",
 }
 HEALS = {
     f"checkpoints/{QUERIED}/commits/1": "missing",
@@ -63,3 +74,21 @@ def test_dead_letters_are_told(under_test: StateUnderTest) -> None:
     (name, *_) = [kind for kind in under_test.kinds() if kind.startswith("dead_letters/s/")]
     damage: Callable[[Path], None] = DAMAGES["truncated"]
     assert check_case(under_test, name, damage).startswith("told: the file of dead letters")
+
+
+@pytest.mark.parametrize(
+    ("where", "way"),
+    [
+        (f"windows/{GROUPS}", "flipped"),
+        (f"windows/{GROUPS}", "missing"),
+        (f"remembered/{KEYED}/0", "flipped"),
+        (f"remembered/{KEYED}/0", "truncated"),
+    ],
+)
+def test_files_of_what_tasks_keep_are_told(
+    under_test: StateUnderTest, where: str, way: str
+) -> None:
+    (name, *_) = [kind for kind in under_test.kinds() if kind.startswith(f"{where}/groups/")]
+    said = check_case(under_test, name, DAMAGES[way])
+    assert said.startswith("told: ")
+    assert "the file with groups" in said

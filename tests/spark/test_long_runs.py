@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from narrows.spark.streaming import feed, query_settings, source_log
 from narrows.worker import count_files
 from support.held import held_by_this_process, kept
-from support.long_run import BY_QUERY, BY_READERS, IN_WINDOWS, LongRun
+from support.long_run import BY_KEYS, BY_QUERY, BY_READERS, IN_GROUPS, IN_WINDOWS, LongRun
 
 SHORT = {
     "spark.sql.streaming.minBatchesToRetain": "5",
@@ -37,7 +37,9 @@ def keeps_little(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says it like this")
 @pytest.mark.parametrize(
-    "select", [BY_QUERY, BY_READERS, IN_WINDOWS], ids=["query", "readers", "windows"]
+    "select",
+    [BY_QUERY, BY_READERS, BY_KEYS, IN_WINDOWS, IN_GROUPS],
+    ids=["query", "readers", "keys", "windows", "groups"],
 )
 def test_nothing_grows_with_the_number_of_batches(
     keeps_little: SparkSession, tmp_path: Path, select: str

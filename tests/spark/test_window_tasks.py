@@ -4,12 +4,9 @@ aggregate and type of key, over several runs that leave windows open."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,59 +15,21 @@ from pyspark.sql import SparkSession
 
 import narrows
 from narrows.worker.windows.steps import StepLog
+from support.kept_calls import COLUMNS, all_calls, chosen_calls, random_columns, spread_calls
 
-NAN = float("nan")
-NOON = datetime(2024, 10, 27, 12, tzinfo=UTC)
-COLUMNS: dict[str, tuple[str, pa.DataType, Sequence[Any]]] = {
-    "b": ("BOOLEAN", pa.bool_(), [True, False]),
-    "t": ("TINYINT", pa.int8(), [0, 5, 127, -128]),
-    "i": ("INT", pa.int32(), [0, 1, -1, 2**31 - 1]),
-    "l": ("BIGINT", pa.int64(), [0, 3, 2**63 - 1, -(2**40)]),
-    "f": ("FLOAT", pa.float32(), [0.0, 2.5, -1.5, NAN]),
-    "d": ("DOUBLE", pa.float64(), [0.5, 0.25, -1.5, 1024.0]),
-    "m": ("DECIMAL(6,2)", pa.decimal128(6, 2), [Decimal("0.01"), Decimal("9999.99")]),
-    "w": ("DECIMAL(30,5)", pa.decimal128(30, 5), [Decimal("1.00001"), Decimal(10**22)]),
-    "s": ("STRING", pa.string(), ["", "a", "ä", "𝄞"]),
-    "y": ("BINARY", pa.binary(), [b"", b"a", b"\xff"]),
-    "o": ("DATE", pa.date32(), [date(1970, 1, 1), date(1900, 1, 1)]),
-    "p": ("TIMESTAMP", pa.timestamp("us", "UTC"), [NOON, NOON + timedelta(hours=1)]),
-}
-NUMBERS = ("t", "i", "l", "d", "m")
 ROWS, FILES = 300, 3
-
-
-def _calls() -> str:
-    calls = ["count(*)", "count_if(i > 0)", "bool_and(b)", "some(t = 5)"]
-    calls += ["count(*) FILTER (WHERE i = 1)", "min(i) FILTER (WHERE s = 'a')"]
-    calls += [f"{call}({name})" for name in COLUMNS for call in ("min", "max", "count")]
-    calls += [f"{call}({name})" for name in NUMBERS for call in ("sum", "avg")]
-    return ", ".join(f"{call} AS v{place}" for place, call in enumerate(calls))
-
-
-def _chosen() -> str:
-    """Values of one of the rows, where it is not open of which."""
-    calls = [f"max_by({name}, ts)" for name in COLUMNS]
-    calls += ["min_by(s, ts) FILTER (WHERE i > 0)", "max_by(f, f)", "min_by(s, s)"]
-    calls += ["any_value(k)", "any_value(s) FILTER (WHERE s = 'a') IGNORE NULLS"]
-    return ", ".join(f"{call} AS v{place}" for place, call in enumerate(calls))
-
-
-def _spreads() -> str:
-    """Rounded, for additions come in any order."""
-    calls = [f"{call}({name})" for name in ("t", "f", "d") for call in ("stddev", "var_pop")]
-    calls += ["variance(d) FILTER (WHERE i > 0)", "stddev_pop(t) FILTER (WHERE s = 'a')"]
-    return ", ".join(f"round({call}, 7) AS v{place}" for place, call in enumerate(calls))
 
 
 BOUNDS = "window_start() AS since, window_end() AS until"
 QUERIES = {
-    "tumbling": f"SELECT k, {BOUNDS}, {_calls()} FROM ev GROUP BY k, tumblingwindow('ss', 20)",
+    "tumbling": f"SELECT k, {BOUNDS}, {all_calls()} FROM ev GROUP BY k, tumblingwindow('ss', 20)",
     "hopping": f"SELECT m, o, t, {BOUNDS}, count(*) AS n, max(s) AS x FROM ev WHERE i < 100"
     " GROUP BY m, o, t, hoppingwindow('ss', 30, 20) HAVING count(*) > 1",
     "whole": f"SELECT {BOUNDS}, sum(l) AS x, max(d) AS y FROM ev"
     " GROUP BY hoppingwindow('ss', 7, 2)",
-    "chosen": f"SELECT k, {BOUNDS}, {_chosen()} FROM ev GROUP BY k, hoppingwindow('ss', 30, 20)",
-    "spread": f"SELECT k, {BOUNDS}, {_spreads()} FROM ev GROUP BY k, sessionwindow('ss', 4)",
+    "chosen": f"SELECT k, {BOUNDS}, {chosen_calls()} FROM ev"
+    " GROUP BY k, hoppingwindow('ss', 30, 20)",
+    "spread": f"SELECT k, {BOUNDS}, {spread_calls()} FROM ev GROUP BY k, sessionwindow('ss', 4)",
     "sessions": f"SELECT p, y, s, b, upper(s) AS u, {BOUNDS}, count(*) AS n, max(w) AS x FROM ev"
     " GROUP BY p, y, s, b, sessionwindow('ss', 25)",
 }
@@ -88,10 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [
             pa.array(times, pa.int64()),
             pa.array([random.choice("xyz") for _ in range(ROWS)], pa.string()),
-            *(
-                pa.array([random.choice([None, *values]) for _ in range(ROWS)], kind)
-                for _, kind, values in COLUMNS.values()
-            ),
+            *random_columns(random, ROWS),
         ],
         names=["ts", "k", *COLUMNS],
     )

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.worker.dead_letters import read_dead_letters
 
-BASE, QUERIED, WINDOWS, SHARED, QUICK = "p", "c", "w", "q", "l"
-PIPELINES = (BASE, QUERIED, WINDOWS, SHARED, QUICK)
+BASE, QUERIED, WINDOWS, GROUPS, KEYED, SHARED, QUICK = "p", "c", "w", "g", "k", "q", "l"
+PIPELINES = (BASE, QUERIED, WINDOWS, GROUPS, KEYED, SHARED, QUICK)
 _NUMBERS = re.compile(r"\d+")
 _LEFT_OUT = re.compile(
     r"spark\.log|state/|segments/|\.lock$|registry\.lock|/rows/|parquet|_SUCCESS"
@@ -91,6 +91,8 @@ class StateUnderTest:
             BASE: "SELECT a FROM s",
             QUERIED: "SELECT DISTINCT a FROM s",
             WINDOWS: "SELECT max(a) AS a FROM e GROUP BY tumblingwindow('ss', 1)",
+            GROUPS: "SELECT a, count(*) AS n FROM s GROUP BY a",
+            KEYED: "SELECT a, lag(a) AS before FROM s",
             SHARED: "SELECT a FROM h",
             QUICK: "SELECT a FROM s",
         }

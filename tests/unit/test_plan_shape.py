@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import narrows
 from narrows.state.plan_shape import shape_of
 
@@ -18,3 +20,46 @@ def test_a_join_is_kept_as_ever() -> None:
     columns = [["column", 0, "a"], ["column", 1, "a"]]
     condition = ["Call", "=", columns, False, False, None, [], [], [], None]
     assert kept["what"] == ["Join", {"kind": "INNER", "condition": condition}]
+
+
+def _groups(query: str, dtype: str = "INT") -> object:
+    catalog = narrows.Catalog()
+    catalog.execute(
+        f"CREATE STREAM s (a STRUCT<x: INT>, b STRUCT<x: INT>, c {dtype})"
+        " WITH (connector = 'file', path = 'x'); CREATE SINK o WITH (connector = 'memory');"
+        f"CREATE PIPELINE p INTO o AS {query}"
+    )
+    plan = catalog.plan_pipeline("p").physical
+    (kept,) = shape_of(plan)["state"]
+    assert kept["text"].startswith("PhysicalEndlessAggregation")
+    return kept["what"]
+
+
+COUNTED = "SELECT a->x, count(*), max(c) FROM s GROUP BY a->x"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT S.A.x AS k, count(*) + 1 AS n, max(c) FROM S GROUP BY s.a.x",
+        "SELECT t.a->x, count(*), max(t.c) FROM s AS t WHERE t.c > 1 GROUP BY t.a->x",
+        "SELECT a->x, count(*), max(c) FROM s GROUP BY a->x HAVING count(*) > 1",
+    ],
+)
+def test_groups_that_tasks_keep_are_the_same_by_another_name(query: str) -> None:
+    assert _groups(query) == _groups(COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("query", "dtype"),
+    [
+        ("SELECT b->x, count(*), max(c) FROM s GROUP BY b->x", "INT"),
+        ("SELECT a->x, count(*), min(c) FROM s GROUP BY a->x", "INT"),
+        ("SELECT a->x, count(c), max(c) FROM s GROUP BY a->x", "INT"),
+        ("SELECT a->x, max(c), count(*) FROM s GROUP BY a->x", "INT"),
+        (COUNTED, "BIGINT"),
+    ],
+)
+def test_other_groups_are_others(query: str, dtype: str) -> None:
+    """Files of groups have their columns by places and types."""
+    assert _groups(query, dtype) != _groups(COUNTED)

@@ -8,6 +8,8 @@ grouped      together with others on its shared stream, in one job for each entr
              low latency in a task that lasts
 keyed        the same, and tasks keep what is remembered of rows, key by key, in files
 windows      its readers fold rows into windows, in files; tasks merge those that close
+groups       its readers fold rows into groups that no window ends, in files; tasks merge those that
+             an entry has changed
 tables       a streaming query gives the rows of closed windows, or groups that are to be sorted;
              what is above is made of a small table, batch by batch
 stream       a streaming query
@@ -37,6 +39,7 @@ from narrows.logical.nodes import (
 from narrows.logical.streaming.supported import is_stream, keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.physical.kept_by_tasks import is_kept_by_tasks, remembering
+from narrows.physical.kept_groups import endless_groups
 from narrows.physical.nodes import (
     PhysicalBatch,
     PhysicalEncoder,
@@ -56,6 +59,7 @@ class ExecutionMode(Enum):
     KEYED = "keyed"
     GROUPED = "grouped"
     WINDOWS = "windows"
+    GROUPS = "groups"
     TABLES = "tables"
     STREAM = "stream"
 
@@ -91,11 +95,14 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     if keeping is not None and _all_kept_by_tasks(rows):
         how = "tasks keep what is remembered of rows, key by key"
         return Execution(ExecutionMode.KEYED, how)
+    writes = isinstance(rows, PhysicalProject) and rows.in_reader
+    then = "tasks write" if writes else "Spark computes the rows of"
     if window_groups(rows) is not None:
-        writes = isinstance(rows, PhysicalProject) and rows.in_reader
-        then = "tasks write" if writes else "Spark computes the rows of"
         how = f"its readers fold rows into windows, and {then} those that close"
         return Execution(ExecutionMode.WINDOWS, how)
+    if endless_groups(rows) is not None:
+        how = f"its readers fold rows into groups, and {then} those that have changed"
+        return Execution(ExecutionMode.GROUPS, how)
     if kept_window(rows) is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
     if batch_of_rows(rows) is not None:

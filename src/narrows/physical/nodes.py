@@ -194,7 +194,7 @@ class PhysicalProject(Project):
 
     delayed: frozenset[int] = frozenset()
     in_reader: bool = False
-    """Does the reader below compute them? Or, above windows that tasks merge, do those?"""
+    """Does the reader below compute them? Or, above groups that tasks merge, do those?"""
 
     @property
     def passthrough_messages(self) -> bool:
@@ -326,6 +326,19 @@ class PhysicalStreamingAggregation(Aggregation):
         state = "partial aggregates" if self.merges else state
         state += f", {_BY_TASKS}" if self.by_tasks else ""
         return {"window": expression_text(self.window), **super().info(), "state": state}
+
+
+class PhysicalEndlessAggregation(Aggregation):
+    """Groups of a stream that no window ends, which tasks keep as what readers made of their rows.
+    It gives those that an entry has changed, as they are then."""
+
+    @property
+    def partial(self) -> PhysicalPartialAggregation:
+        assert isinstance(self.child, PhysicalPartialAggregation)
+        return self.child
+
+    def info(self) -> Info:
+        return {**super().info(), "state": "partial aggregates"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

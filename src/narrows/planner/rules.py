@@ -17,6 +17,7 @@ from narrows.optimizer.runner import rule_name, snake_case
 from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
+from narrows.physical.rules.endless_aggregation_into_reader import EndlessAggregationIntoReader
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
 from narrows.physical.rules.join_filter_into_reader import JoinFilterIntoReader
 from narrows.physical.rules.limit_into_reader import LimitIntoReader
@@ -51,6 +52,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
             ansi, measured
         ),  # after filters: what they drop is in no group
         WindowIntoReader(ansi),  # after those, which leave streams to it
+        EndlessAggregationIntoReader(ansi),  # and to this
         MemoryIntoTasks(),  # after those, which leave nothing else that keeps rows
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
@@ -72,6 +74,7 @@ PRUNING: frozenset[str] = frozenset(
         "JoinFilterIntoReader",
         "PartialAggregationIntoReader",
         "WindowIntoReader",
+        "EndlessAggregationIntoReader",
         "LimitIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
         "ProjectionIntoReader",

@@ -106,6 +106,7 @@ _COMPUTED = {
 """How many digits a DECIMAL has that is computed."""
 _COMPUTING_RULES = frozenset(
     {
+        "EndlessAggregationIntoReader",
         "FilterIntoDecoder",
         "PartialAggregationIntoReader",
         "ProjectionIntoReader",

@@ -1,7 +1,7 @@
 """The plan that fits the state that a pipeline has.
 
-What Spark's state store has kept so far stays there: windows, and what functions remember. A
-pipeline that was begun before its tasks could keep it goes on as it did, until it is reset.
+What Spark's state store has kept so far stays there: windows, groups, and what functions remember.
+A pipeline that was begun before its tasks could keep it goes on as it did, until it is reset.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from narrows.explain.plan import Plan
 from narrows.planner.catalog import Catalog
 from narrows.state.folder import StateFolder
 
-_BY_TASKS = frozenset({"WindowIntoReader", "MemoryIntoTasks"})
+_BY_TASKS = frozenset({"WindowIntoReader", "EndlessAggregationIntoReader", "MemoryIntoTasks"})
 
 
 def fitting_plan(

@@ -171,6 +171,7 @@ class StateFolder:
         return _numbered(self._place("newest", pipeline, source), number)
 
     def windows(self, pipeline: str) -> Path:
+        """What its tasks keep: windows, or groups that none ends."""
         return self._place("windows", pipeline)
 
     def remembered(self, pipeline: str) -> Path:

@@ -13,12 +13,12 @@ from enum import Enum
 from typing import Any
 
 from narrows.expressions.function import Function
-from narrows.expressions.nodes import Column, Expr
+from narrows.expressions.nodes import Column, Expr, rewrite
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.kept_by_tasks import is_kept_by_tasks
-from narrows.physical.nodes import PhysicalStreamingAggregation
+from narrows.physical.nodes import PhysicalEndlessAggregation, PhysicalStreamingAggregation
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
@@ -26,7 +26,7 @@ _JOIN_FORM = 2
 """Since the event time of two joined streams is what the watermark follows, Spark keeps the columns
 of their rows in another order."""
 _PARTIAL_FORM = "partial 1"
-"""Windows that tasks keep, in files of their own."""
+"""Windows and groups that tasks keep, in files of their own."""
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -53,16 +53,33 @@ def shape_of(plan: Node) -> Shape:
         elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             text = f"{node.operator} {', '.join(parts)}".strip()
-            what = _Canonical(relations).node(node)
+            what = _Canonical(relations).node(_of_source(node))
             form = _form(node)
             state.append({"what": what if form is None else [what, form], "text": text})
     return {"sources": sources, "state": state}
 
 
-def _form(node: Node) -> int | str | None:
+def _of_source(node: Node) -> Node:
+    """A node that names what readers have made of columns, as if it named those: two may be called
+    the same, as `a->x` and `b->x` are, and one may be called by several names."""
+    if not isinstance(node, PhysicalEndlessAggregation):
+        return node
+    partial = node.partial
+    made = zip(partial.relation.ids, (*partial.keys, *partial.calls), strict=True)
+    exprs = {column: expr for column, (_, expr) in made}
+
+    def change(part: Expr) -> Expr | None:
+        return exprs.get(part.id) if isinstance(part, Column) else None
+
+    return node.with_expressions([rewrite(expr, change) for expr in node.expressions])
+
+
+def _form(node: Node) -> object:
     """The form of what is kept, where another version may have another one."""
     if node.remembers_rows:
         return f"{FORM}, by tasks" if is_kept_by_tasks(node) else FORM
+    if isinstance(node, PhysicalEndlessAggregation):
+        return [_PARTIAL_FORM, *(str(column.dtype) for column in node.partial.relation.columns)]
     if isinstance(node, PhysicalStreamingAggregation) and node.merges:
         return _PARTIAL_FORM
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):

@@ -75,11 +75,11 @@ def test_the_newest_is_right_and_may_be_nothing(tmp_path: Path) -> None:
     ]
     wanted = [b"3", None, b"1", b"3", None]
     assert _find(tmp_path, files, "a", "b", "c", "d", "e") == wanted
-    some = Merge(str(tmp_path), tuple(files[1:]), 1, forgets=False).run(0, 1)
+    some = Merge(str(tmp_path), tuple(files[1:]), 1, 3, forgets=False).run(0, 1)
     assert some is not None
     assert some.rows == 3, "an older file has something of b"
     assert _find(tmp_path, [files[0], some], "a", "b", "c", "d", "e") == wanted
-    shares = [Merge(str(tmp_path), tuple(files), 2, forgets=True).run(n, 3) for n in range(3)]
+    shares = [Merge(str(tmp_path), tuple(files), 2, 3, forgets=True).run(n, 3) for n in range(3)]
     merged = [share for share in shares if share is not None]
     assert sum(share.rows for share in merged) == 3
     assert _find(tmp_path, merged, "a", "b", "c", "d", "e") == wanted

@@ -39,35 +39,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from narrows.expressions.nodes import Call, Expr
-from narrows.logical.conjuncts import split
-from narrows.logical.nodes import (
-    DataSink,
-    Filter,
-    NamedExpr,
-    Node,
-    Project,
-    default_name,
-    relation_of,
-)
+from narrows.logical.nodes import DataSink, NamedExpr, Node
 from narrows.logical.walk import fresh_numbers, topological, transform_up
+from narrows.physical.begun_in_reader import begun_in_reader, testing_reader
 from narrows.physical.execution import rows_of
-from narrows.physical.nodes import (
-    PhysicalFilter,
-    PhysicalPartialAggregation,
-    PhysicalReader,
-    PhysicalStreamingAggregation,
-)
-from narrows.physical.partial_calls import Taken, take_apart
-from narrows.physical.partial_steps import TypeOf
+from narrows.physical.kept_groups import below_computed
+from narrows.physical.nodes import PhysicalReader, PhysicalStreamingAggregation
 from narrows.physical.rules.filter_into_decoder import narrow_shipping
 from narrows.physical.stateful_calls import window_call
-from narrows.physical.window_groups import is_of_one_row, window_cut
-from narrows.physical.worker_aggregation import can_compute, can_fold, computed_type
-from narrows.physical.worker_predicate import leaf_test
-from narrows.schema import DOUBLE, FLOAT, INTEGRAL, UNKNOWN, DataType, Decimal
-
-_MOST_DIGITS = 38
+from narrows.physical.window_groups import window_cut
 
 
 @dataclass(frozen=True)
@@ -78,9 +58,7 @@ class WindowIntoReader:
     def apply(self, plan: Node) -> Node | None:
         if not any(isinstance(node, DataSink) for node in topological(plan)):
             return None
-        window = rows_of(plan)
-        while isinstance(window, (Project, Filter)):
-            window = window.child
+        window, _ = below_computed(rows_of(plan))
         fresh = fresh_numbers(plan)
 
         def split_window(node: Node) -> Node | None:
@@ -94,75 +72,22 @@ class WindowIntoReader:
 
     def _reader(self, node: PhysicalStreamingAggregation) -> PhysicalReader | None:
         """The reader below a window that its tasks can cut, with the tests in between."""
-        reader = node.child
-        tests: tuple[Expr, ...] = ()
-        if isinstance(reader, PhysicalFilter):
-            tests = tuple(split(reader.predicate))
-            reader = reader.child
-        if not isinstance(reader, PhysicalReader) or reader.order or reader.encodes:
-            return None
-        if not reader.source.is_fed or reader.source.eventtime is None:
+        reader = testing_reader(node.child, ansi=self.ansi)
+        if reader is None or reader.source.eventtime is None:
             return None
         window = window_call(node.window)
-        if window.args or window_cut(window.evaluator) is None:
-            return None
-        if not all(leaf_test(test, reader.relation.id, ansi=self.ansi) for test in tests):
-            return None
-        return replace(reader, filter=(*reader.filter, *tests))
+        cut = None if window.args else window_cut(window.evaluator)
+        return None if cut is None else reader
 
     def _split(
         self, node: PhysicalStreamingAggregation, reader: PhysicalReader, fresh: Iterator[int]
     ) -> PhysicalStreamingAggregation | None:
-        relation = reader.relation.id
-
-        def type_of(arg: Expr) -> DataType:
-            return computed_type(arg, relation, ansi=self.ansi) or UNKNOWN
-
-        steps = [take_apart(expr, type_of) for _, expr in node.calls]
-        known = [taken for taken in steps if taken is not None and not taken.keys]
-        keys = list(dict.fromkeys(node.group))
-        parts = list(dict.fromkeys(part for taken in known for part in taken.parts))
-        if len(known) < len(steps) or any(key.dtype in (FLOAT, DOUBLE) for key in keys):
+        begun = begun_in_reader(node, node.group, reader, fresh, ansi=self.ansi)
+        if begun is None:
             return None
-        if not all(can_compute(key, relation, ansi=self.ansi) for key in keys):
-            return None
-        if not all(can_fold(part, relation, ansi=self.ansi) for part in parts):
-            return None
-        if any(self._may_overflow(part, type_of) for part in parts):
-            return None
-        named = [NamedExpr(default_name(expr), expr) for expr in (*keys, *parts)]
-        partial = PhysicalPartialAggregation(
-            child=reader,
-            keys=tuple(named[: len(keys)]),
-            calls=tuple(named[len(keys) :]),
-            relation=relation_of(next(fresh), None, named),
+        return replace(
+            node,
+            child=begun.partial,
+            keys=tuple(NamedExpr(name, begun.made.get(expr, expr)) for name, expr in node.keys),
+            calls=begun.calls,
         )
-        return _merging(node, partial, known)
-
-    def _may_overflow(self, part: Call, type_of: TypeOf) -> bool:
-        if part.function.name != "sum":
-            return False
-        dtype = type_of(part.args[0])
-        if isinstance(dtype, Decimal):
-            return self.ansi or dtype.precision + 10 > _MOST_DIGITS
-        return self.ansi and dtype in INTEGRAL
-
-
-def _merging(
-    node: PhysicalStreamingAggregation,
-    partial: PhysicalPartialAggregation,
-    known: list[Taken],
-) -> PhysicalStreamingAggregation | None:
-    exprs = [expr for _, expr in (*partial.keys, *partial.calls)]
-    made = dict(zip(exprs, partial.relation.columns, strict=True))
-    merged = [taken.merge(made) for taken in known]
-    if not all(map(is_of_one_row, merged)):
-        return None
-    return replace(
-        node,
-        child=partial,
-        keys=tuple(NamedExpr(name, made.get(expr, expr)) for name, expr in node.keys),
-        calls=tuple(
-            NamedExpr(name, expr) for (name, _), expr in zip(node.calls, merged, strict=True)
-        ),
-    )

@@ -65,6 +65,7 @@ from narrows.optimizer.estimates import Estimates
 from narrows.physical.execution import made_of
 from narrows.physical.join_filters import kept_share
 from narrows.physical.nodes import (
+    PhysicalEndlessAggregation,
     PhysicalPartialAggregation,
     PhysicalProject,
     PhysicalReader,
@@ -302,6 +303,9 @@ class Compiler:
                     frame = taken_whole(frame, child)
                 where = f" WHERE {self.sql(frame).text(predicate)}"
                 return frame.with_rows(select(["*"], frame.text, where))
+            case Project(child=PhysicalEndlessAggregation() as merged):
+                # Its rows are given: tasks have made them.
+                return self._selected(self.frame(merged), node)
             case Project(child=Aggregation(keys=(), sets=None, folds=True) as folded):
                 # In one SELECT: only of an aggregation that nothing stands above does Spark know
                 # that it gives a row for no rows, and joins a correlated one without detours.

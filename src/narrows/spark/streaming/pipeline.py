@@ -28,6 +28,7 @@ from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.read.reader import read_spec
 from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
+from narrows.spark.streaming.endless_steps import EndlessSteps, endless_steps
 from narrows.spark.streaming.entry_loop import (
     EntryLoop,
     EntryQuery,
@@ -72,6 +73,7 @@ _ENTRY_BY_ENTRY = (
     ExecutionMode.JOBS,
     ExecutionMode.KEYED,
     ExecutionMode.WINDOWS,
+    ExecutionMode.GROUPS,
 )
 """Without a streaming query."""
 _ROWS_KEPT_AS = "json"
@@ -156,6 +158,9 @@ class PipelineQuery:
                 return ClosingRun(self._window_steps()) if keeper.has_open else None
 
             return [fold, close] if self.pace.closes else [fold]
+        if self.mode is ExecutionMode.GROUPS:
+            made = [self._endless_steps()]  # what Spark will not take is said before
+            return [lambda _: self.start_grouping(made.pop() if made else self._endless_steps())]
         if self.mode in _ENTRY_BY_ENTRY:
             if self.mode in (ExecutionMode.JOBS, ExecutionMode.KEYED):
                 self._entry_plan.check()
@@ -191,6 +196,14 @@ class PipelineQuery:
             steps.close()
         sweep(self.write)
         return self._start_entries(steps.keeper.spec.read, steps, ends=self.pace.closes)
+
+    def _endless_steps(self) -> EndlessSteps:
+        return endless_steps(self.context, self.name, self.plan, self._place, self.write)
+
+    def start_grouping(self, steps: EndlessSteps) -> EntryQuery:
+        """Starts a pipeline whose tasks keep groups that no window ends."""
+        sweep(self.write)
+        return self._start_entries(steps.keeper.spec.read, steps)
 
     def start_writing(self) -> EntryQuery:
         """Starts a pipeline that keeps nothing."""

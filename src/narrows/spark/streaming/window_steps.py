@@ -1,4 +1,5 @@
-"""Windows that tasks keep (`worker/windows/keeper.py`), on Spark: what its jobs do."""
+"""Windows that tasks keep (`worker/windows/keeper.py`), on Spark: what its jobs do, some of which
+are those of groups that no window ends, too (`endless_steps.py`)."""
 
 from __future__ import annotations
 
@@ -22,11 +23,13 @@ from narrows.spark.streaming.entry_tasks import EntryJobs
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.streaming.window_tasks import (
     TOLD,
+    MakeMerging,
     closed_frame,
     merging_frame,
     sweep_closed,
 )
 from narrows.spark.write.sink import RowsWritten, receipts_told, written_by_tasks
+from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
@@ -39,10 +42,10 @@ _ROWS_A_TASK = 50_000
 
 @dataclass(frozen=True)
 class SparkFinish:
-    """What Spark makes of windows that closed, where tasks cannot."""
+    """What Spark makes of merged groups, where tasks cannot."""
 
     columns: Sequence[tuple[str, DataType]]
-    """Those of a closed window."""
+    """Those of a group."""
     rows: Callable[[DataFrame], DataFrame]
     """The rows that sinks take."""
     again: bool
@@ -54,7 +57,9 @@ class SparkJobs:
     """Merges files by jobs of Spark's."""
 
     spark: SparkSession
-    spec: WindowSpec
+    spec: WindowSpec | EndlessSpec
+    merging: MakeMerging
+    """What each of their tasks does."""
     write: WriteSpec
     finish: Finish | SparkFinish
     tasks: int
@@ -62,39 +67,46 @@ class SparkJobs:
     _frames: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
     _finished: dict[int, DataFrame] = field(default_factory=dict)
 
+    @property
+    def finished_by(self) -> Finish | None:
+        """What tasks make of groups; None where Spark goes on."""
+        return self.finish if isinstance(self.finish, Finish) else None
+
     def close(self, merge: Merge) -> Closed:
+        return self.closed(self._merged(merge, self.finished_by), merge.number)
+
+    def closed(self, answers: Sequence[dict[str, Any]], number: int) -> Closed:
+        """What tasks have made of files in a step, as they tell; Spark goes on, where it has to."""
+        rest = told_files(answers, "rest")
         if isinstance(self.finish, Finish):
-            answers = self._merged(merge, self.finish)
-            receipts = [receipts_from_text(each["written"]) for each in answers]
-            return Closed(receipts, _files(answers, "rest"))
-        answers = self._merged(merge, None)
+            return Closed([receipts_from_text(each["written"]) for each in answers], rest)
         try:
             closed = any(each["closed"] for each in answers)
-            receipts = self._computed(self.finish, len(answers), merge.number) if closed else []
-            return Closed(receipts, _files(answers, "rest"))
+            receipts = self._computed(self.finish, len(answers), number) if closed else []
+            return Closed(receipts, rest)
         finally:
-            sweep_closed(self.spec)
+            sweep_closed(self.spec.folder)
 
     def _computed(self, finish: SparkFinish, tasks: int, number: int) -> list[Receipts]:
         set_entry(self.spark, number)  # it is the step's that is written
         if tasks not in self._finished or not finish.again:
-            groups = closed_frame(self.spark, self.spec, finish.columns, tasks)
+            groups = closed_frame(self.spark, self.spec.folder, finish.columns, tasks)
             self._finished[tasks] = written_by_tasks(finish.rows(groups), self.write)
         return receipts_told(self._finished[tasks].collect(), number)
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
-        return _files(self._merged(merge, None), "rest")
+        return told_files(self._merged(merge, None), "rest")
 
     def _merged(self, merge: Merge, finish: Finish | None) -> list[dict[str, Any]]:
-        rows = sum(file.rows for file in merge.files)
-        frame = self._frame(max(1, min(self.tasks, rows // _ROWS_A_TASK)), finish)
+        tasks = max(1, min(self.tasks, merge.groups // _ROWS_A_TASK))
+        frame = self._frame(tasks, finish)
         write_merge(self.spec.folder, merge)
         return [json.loads(row[TOLD]) for row in frame.collect()]
 
     def _frame(self, tasks: int, finish: Finish | None) -> DataFrame:
         key = tasks, finish is None
         if key not in self._frames:
-            made = merging_frame(self.spark, self.spec, finish, self.write, tasks)
+            made = merging_frame(self.spark, self.spec, self.merging, finish, self.write, tasks)
             self._frames[key] = made
         return self._frames[key]
 
@@ -117,12 +129,9 @@ class WindowSteps:
     def run(self, number: int, entry: Entry, tasks: int, *, ends: bool) -> int:
         with self.own.running():
             self.keeper.begin(number)
-            answers = [json.loads(row[TOLD]) for row in self.folds.run(number, tasks)]
-            others = {each["entry"] for each in answers} - {number}
-            if others:
-                raise InternalError(f"tasks of entry {number} have folded entry {others}")
+            answers = told_of_entry(self.folds, number, tasks)
             self.written.late += sum(each["late"] for each in answers)
-            return self.keeper.run(number, _files(answers, "file"), ends=ends)
+            return self.keeper.run(number, told_files(answers, "file"), ends=ends)
 
     def close(self) -> None:
         with self.own.running():
@@ -174,5 +183,15 @@ class ClosingRun:
         self._thread.join()
 
 
-def _files(answers: Sequence[dict[str, Any]], kind: str) -> list[GroupsFile]:
+def told_of_entry(folds: EntryJobs, number: int, tasks: int) -> list[dict[str, Any]]:
+    """What so many tasks tell that have folded an entry."""
+    answers = [json.loads(row[TOLD]) for row in folds.run(number, tasks)]
+    others = {each["entry"] for each in answers} - {number}
+    if others:
+        raise InternalError(f"tasks of entry {number} have folded entry {others}")
+    return answers
+
+
+def told_files(answers: Sequence[dict[str, Any]], kind: str) -> list[GroupsFile]:
+    """The files that they have left."""
     return [GroupsFile(*each[kind]) for each in answers if each[kind] is not None]

@@ -4,6 +4,8 @@
     merging_frame    files of groups ──► windows that closed ──► the sink, or a file for Spark
     closed_frame     those files ──► Spark
 
+The last two are the same for groups that no window ends (`endless_tasks.py`), but for the task.
+
 All of them are made once, as a rule. What its tasks have to do stands in the log of entries,
 or in a small file, so that a step needs no new analysis.
 """
@@ -11,8 +13,9 @@ or in a small file, so that a step needs no new analysis.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -25,15 +28,16 @@ from narrows.spark.sql.types import spark_struct
 from narrows.spark.streaming.entry_tasks import EntryJob, MakeJob
 from narrows.spark.write.sink import batch_and_task
 from narrows.worker.carried import Carried
+from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.read import read_entry
 from narrows.worker.windows.fold import fold_rows
-from narrows.worker.windows.merge import MergingTask, finished, read_merge
+from narrows.worker.windows.merge import Merge, finished, read_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
-from narrows.worker.windows.steps import SUFFIX, StepLog
+from narrows.worker.windows.steps import SUFFIX, GroupsFile, StepLog
 from narrows.worker.write import receipts_to_text, write_task
 
 TOLD = "told"
-_TOLD_SCHEMA = f"{TOLD} STRING"
+TOLD_SCHEMA = f"{TOLD} STRING"
 _CLOSED = "closed"
 
 Batches = Iterator[pa.RecordBatch]
@@ -52,45 +56,67 @@ def folding(spec: WindowSpec) -> MakeJob:
                 for task in batch.column(0).to_pylist():
                     rows = read_entry(spec.read, entry, number, task, tasks)
                     folded = fold_rows(spec, rows, before.watermark * 1_000)
-                    yield _tell({"entry": number, "file": folded.file, "late": folded.late})
+                    yield tell({"entry": number, "file": folded.file, "late": folded.late})
 
-        return EntryJob(spark.range(0, tasks, 1, tasks).mapInArrow(fold, _TOLD_SCHEMA))
+        return EntryJob(spark.range(0, tasks, 1, tasks).mapInArrow(fold, TOLD_SCHEMA))
 
     return make
 
 
+class Merging(Protocol):
+    """What a task does that merges groups."""
+
+    rest: GroupsFile | None
+    """What it has written anew."""
+
+    def rows(self) -> Batches:
+        """What it gives; then the rest has been written."""
+
+
+MakeMerging = Callable[[Any, Merge, int, int], Merging]
+"""Of what it must know, what is to be merged, and which of so many tasks it is."""
+
+
 def merging_frame(
     spark: SparkSession,
-    spec: WindowSpec,
+    spec: WindowSpec | EndlessSpec,
+    make: MakeMerging,
     finish: Finish | None,
     write: WriteSpec,
     tasks: int,
 ) -> DataFrame:
     """What tasks made of the groups that they have merged, as the file says: a row for each task.
 
-    Without `finish` they leave windows that closed in files, for Spark to go on with.
+    Without `finish` they leave what is to be published in files, for Spark to go on with.
     """
-    carried = Carried((spec, finish, write))
+    carried = Carried((spec, make, finish, write))
 
     def run(numbers: Batches) -> Batches:
-        spec, finish, write = carried.value
+        spec, make, finish, write = carried.value
         merge = read_merge(spec.folder)
-        step, part = batch_and_task(merge.number)
+        _, part = batch_and_task(merge.number)
         for _ in numbers:
-            task = MergingTask(spec, merge, part, tasks)
-            told: dict[str, object] = {}
-            if finish is None:
-                told["closed"] = _write_closed(_closed_path(spec, step, part), task.closed())
-            else:
-                rows = finished(finish, task.closed())
-                told["written"] = receipts_to_text(write_task(write, rows, step, part))
-            yield _tell({**told, "rest": task.rest})
+            yield tell(merged(spec.folder, make(spec, merge, part, tasks), finish, write, merge))
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(run, _TOLD_SCHEMA)
+    return spark.range(0, tasks, 1, tasks).mapInArrow(run, TOLD_SCHEMA)
 
 
-def _closed_path(spec: WindowSpec, step: int, task: int) -> Path:
-    return Path(spec.folder) / _CLOSED / f"{step}-{task}{SUFFIX}"
+def merged(
+    folder: str, task: Merging, finish: Finish | None, write: WriteSpec, merge: Merge
+) -> dict[str, object]:
+    """What this task has to tell when it has merged."""
+    step, part = batch_and_task(merge.number)
+    told: dict[str, object] = {}
+    if finish is None:
+        told["closed"] = _write_closed(_closed_path(folder, step, part), task.rows())
+    else:
+        rows = finished(finish, task.rows())
+        told["written"] = receipts_to_text(write_task(write, rows, step, part))
+    return {**told, "rest": task.rest}
+
+
+def _closed_path(folder: str, step: int, task: int) -> Path:
+    return Path(folder) / _CLOSED / f"{step}-{task}{SUFFIX}"
 
 
 def _write_closed(path: Path, batches: Batches) -> bool:
@@ -109,16 +135,16 @@ def _write_closed(path: Path, batches: Batches) -> bool:
 
 
 def closed_frame(
-    spark: SparkSession, spec: WindowSpec, columns: Sequence[tuple[str, DataType]], tasks: int
+    spark: SparkSession, folder: str, columns: Sequence[tuple[str, DataType]], tasks: int
 ) -> DataFrame:
-    """The windows that so many tasks have left, in the step whose number is set when it is run
+    """The groups that so many tasks have left, in the step whose number is set when it is run
     (`read/entry_source.py`)."""
     names = [name for name, _ in columns]
 
     def read(numbers: Batches) -> Batches:
         step, part = batch_and_task()
         for _ in numbers:
-            path = _closed_path(spec, step, part)
+            path = _closed_path(folder, step, part)
             if not path.exists():
                 continue
             with pa.memory_map(str(path)) as mapped:
@@ -128,12 +154,12 @@ def closed_frame(
     return spark.range(0, tasks, 1, tasks).mapInArrow(read, spark_struct(columns))
 
 
-def sweep_closed(spec: WindowSpec) -> None:
+def sweep_closed(folder: str) -> None:
     """Removes what was left for Spark: it has been read, or will be made again."""
-    folder = Path(spec.folder) / _CLOSED
-    for path in folder.iterdir() if folder.is_dir() else ():
+    closed = Path(folder) / _CLOSED
+    for path in closed.iterdir() if closed.is_dir() else ():
         path.unlink(missing_ok=True)
 
 
-def _tell(told: dict[str, object]) -> pa.RecordBatch:
+def tell(told: dict[str, object]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([json.dumps(told)])], names=[TOLD])

@@ -24,7 +24,8 @@ from narrows.connectors.target import WriteSpec
 from narrows.worker.remembered.store import Merge
 from narrows.worker.remembered.task import Advance, sweep_told, write_advance
 from narrows.worker.remembered.task import told as told_of
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog, too_many
+from narrows.worker.windows.fewer_files import are_many_to_search, with_fewer
+from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts, publish, sweep
 
 
@@ -160,12 +161,12 @@ class MemoryKeeper:
     def _publish(self, step: Step, files: Sequence[Files], receipts: Sequence[Receipts]) -> int:
         for log, of_place in zip(self._logs, files, strict=True):
             # Before anybody can see what is published, for whoever publishes it again.
-            log.write(replace(step, files=self._with_fewer(log, of_place)))
+            log.write(replace(step, files=self._with_fewer(log, of_place, step.number)))
         return publish(self.write, step.number, receipts)
 
-    def _with_fewer(self, log: StepLog, files: Files) -> Files:
-        many = too_many(files)
-        if many is None:
-            return files
-        merge = Merge(str(log.folder), many.merged, many.level, forgets=not many.kept)
-        return (*many.kept, *self.jobs.merge(merge))
+    def _with_fewer(self, log: StepLog, files: Files, number: int) -> Files:
+        def merged(some: Files, level: int) -> Sequence[GroupsFile]:
+            forgets = len(some) == len(files)  # then no older one has anything of their keys
+            return self.jobs.merge(Merge(str(log.folder), some, level, number, forgets))
+
+        return tuple(with_fewer(files, are_many_to_search, merged))

@@ -50,7 +50,7 @@ def write_kept(
     at which keys are due are microseconds."""
     names = [f"key{place}" for place in range(len(keys))]
     times = pa.array([NEVER if time is None else time for time in due], pa.int64())
-    writer = _writer(folder, len(keys), 0)
+    writer = _writer(folder, len(keys))
     writer.add(pa.table([*keys, times, pa.array(kept, pa.binary())], [*names, _DUE, _KEPT]))
     return writer.finish()
 
@@ -63,6 +63,8 @@ class Merge:
     files: tuple[GroupsFile, ...]
     """In the order in which they were written."""
     level: int
+    number: int
+    """Of the step in which that is done."""
     forgets: bool
     """Has no older file anything of a key of which nothing is kept any more?"""
 
@@ -79,7 +81,8 @@ class Merge:
             newest = newest_kept(found)
             if self.forgets:
                 newest = newest.filter(newest.column(_KEPT).is_valid())
-            writer = writer or _writer(self.folder, found.num_columns - 2, self.level)
+            keys = found.num_columns - 2
+            writer = writer or _writer(self.folder, keys, self.level, self.number)
             writer.add(newest)
         return None if writer is None else writer.finish()
 
@@ -107,8 +110,8 @@ def newest_kept(rows: pa.Table) -> pa.Table:
     return rows.take(newest.column("row_max"))
 
 
-def _writer(folder: str | Path, keys: int, level: int) -> GroupsWriter:
-    return GroupsWriter(StepLog(folder).groups, keys, _ends, level, searched=True)
+def _writer(folder: str | Path, keys: int, level: int = 0, made: int = 0) -> GroupsWriter:
+    return GroupsWriter(StepLog(folder).groups, keys, _ends, level, searched=True, made=made)
 
 
 def _ends(rows: pa.Table) -> tuple[int, int]:

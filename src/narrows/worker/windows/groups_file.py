@@ -15,8 +15,9 @@ import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,19 @@ class GroupsWriter:
     """Writes one file. Without a group there is none."""
 
     def __init__(
-        self, folder: str, keys: int, ends: EndsOf, level: int = 0, *, searched: bool = False
+        self,
+        folder: str,
+        keys: int,
+        ends: EndsOf,
+        level: int = 0,
+        *,
+        searched: bool = False,
+        made: int = 0,
     ) -> None:
-        """Of groups whose first so many columns are keys."""
+        """Of groups whose first so many columns are keys; `made` is the step, if it merges."""
         self._path = Path(folder) / f"{uuid.uuid4().hex}{SUFFIX}"
         self._keys, self._ends_of, self._level = keys, ends, level
-        self._searched = searched
+        self._searched, self._made = searched, made
         self._waiting: list[pa.Table] = []
         self._writer: Any = None
         self._rows = 0
@@ -104,6 +112,7 @@ class GroupsWriter:
             max(last),
             self._level,
             self._searched,
+            self._made,
         )
 
 
@@ -113,16 +122,24 @@ class _Batch:
     def __init__(self, filed: pa.RecordBatch) -> None:
         self.groups = filed.select(range(filed.num_columns - 1))
         self._sorted_by = np.asarray(filed.column(filed.num_columns - 1))
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """The rows at which buckets begin."""
         buckets = np.arange(BUCKETS)
         firsts = buckets.astype(np.uint64) << _OTHER_BITS if self.is_searched else buckets
-        self.bounds = [*np.searchsorted(self._sorted_by, firsts), filed.num_rows]
-        """The rows at which buckets begin."""
+        return [*np.searchsorted(self._sorted_by, firsts), len(self._sorted_by)]
 
     @property
     def is_searched(self) -> bool:
         return bool(self._sorted_by.dtype == np.uint64)
 
     def having(self, wanted: _Numbers) -> pa.RecordBatch:
+        """The groups of keys with these numbers, which are in order."""
+        if len(wanted) > len(self._sorted_by):  # fewer are looked for the other way round
+            places = np.searchsorted(wanted, self._sorted_by)
+            found = wanted[np.minimum(places, len(wanted) - 1)] == self._sorted_by
+            return self.groups.filter(pa.array(found))
         first = np.searchsorted(self._sorted_by, wanted, "left")
         counts = np.searchsorted(self._sorted_by, wanted, "right") - first
         before = np.cumsum(counts) - counts
@@ -188,28 +205,43 @@ def _batches(path: Path, file: GroupsFile) -> list[pa.RecordBatch]:
         mapped = pa.memory_map(str(path))
         if mapped.size() != file.bytes:
             raise _damaged(path, f"it has {mapped.size()} bytes, and had {file.bytes}")
-        if not (file.searched and (path, file.crc) in _seen_right):
+        seen = _Seen.of(path, file) if file.searched else None
+        if seen is None or seen not in _seen_right:
             if zlib.crc32(mapped.read_buffer()) != file.crc:
                 raise _damaged(path, "it is not what was written")
-            if file.searched:
-                _remember_right(path, file)
+            if seen is not None:
+                _remember_right(seen)
         reader = pa.ipc.open_file(mapped)
         return [reader.get_batch(number) for number in range(reader.num_record_batches)]
     except (OSError, pa.ArrowInvalid) as error:
         raise _damaged(path, error) from error
 
 
-_seen_right: dict[tuple[Path, int], None] = {}
+class _Seen(NamedTuple):
+    """A file as it was: whoever writes it anew, as from a backup, has another one."""
+
+    path: Path
+    crc: int
+    written: int
+    number: int
+
+    @classmethod
+    def of(cls, path: Path, file: GroupsFile) -> _Seen:
+        status = path.stat()
+        return cls(path, file.crc, status.st_mtime_ns, status.st_ino)
+
+
+_seen_right: dict[_Seen, None] = {}
 """Searched files that this process has looked at as a whole: to do so for each few keys would take
 as long as reading all of them."""
 _SEEN_MOST = 4_096
 
 
-def _remember_right(path: Path, file: GroupsFile) -> None:
+def _remember_right(seen: _Seen) -> None:
     while len(_seen_right) >= _SEEN_MOST:
         del _seen_right[next(iter(_seen_right))]
-    _seen_right[path, file.crc] = None
+    _seen_right[seen] = None
 
 
 def _damaged(path: Path, reason: object) -> NarrowsError:
-    return damaged(path, "the file with groups of open windows", reason, _HINT)
+    return damaged(path, "the file with groups", reason, _HINT)

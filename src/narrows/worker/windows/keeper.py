@@ -19,10 +19,13 @@ from typing import NamedTuple, Protocol
 
 from narrows.connectors.target import WriteSpec
 from narrows.stateful.windows.window import StreamWindow
+from narrows.worker.windows.fewer_files import with_fewer
 from narrows.worker.windows.merge import Merge
 from narrows.worker.windows.spec import WindowSpec
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog, too_many
+from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts, publish, sweep
+
+_MANY_FILES = 32
 
 
 class Closed(NamedTuple):
@@ -125,9 +128,7 @@ class WindowKeeper:
             raise
 
     def _with_fewer(self, files: Sequence[GroupsFile], until: int) -> Sequence[GroupsFile]:
-        """The files, with many of one level merged to few of the next."""
-        many = too_many(files)
-        if many is None:
-            return files
-        merge = Merge(self.log.groups, many.merged, until, until, level=many.level)
-        return [*many.kept, *self.jobs.compact(merge)]
+        def merged(some: tuple[GroupsFile, ...], level: int) -> Sequence[GroupsFile]:
+            return self.jobs.compact(Merge(self.log.groups, some, until, until, level=level))
+
+        return with_fewer(files, lambda some: len(some) > _MANY_FILES, merged)

@@ -38,6 +38,13 @@ class Merge:
     """Of the step, by which the sinks know what they get."""
     level: int | None = None
     """Where what is still open becomes a new file, of this level; None: files stay as they are."""
+    new: int = 0
+    """How many of the files, the last ones, are of this step; of groups that no window ends."""
+
+    @property
+    def groups(self) -> int:
+        """How many there are to be merged, about; others are found by their keys."""
+        return sum(file.rows for file in self.files[-self.new :])
 
 
 def write_merge(folder: str, merge: Merge) -> None:
@@ -59,7 +66,7 @@ class MergingTask:
         self._buckets = share_of_buckets(task, tasks)
         self.rest: GroupsFile | None = None
 
-    def closed(self) -> Iterator[pa.RecordBatch]:
+    def rows(self) -> Iterator[pa.RecordBatch]:
         merge, what = self._merge, self._spec.what
         keeps = merge.level is not None
         ends = ends_of(what, self._cut)

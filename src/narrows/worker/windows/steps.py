@@ -1,4 +1,5 @@
-"""The log of steps: after each, which files of groups there are, and where the watermark is.
+"""The log of steps: after each, which files of groups there are, and where the watermark is; of
+groups that no window ends (`worker/endless/`) it says the files alone.
 
     steps/7.json      {"batch": 6, "closing": false, "ends": false, "watermark": ..., "files": ...}
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -46,31 +46,8 @@ class GroupsFile(NamedTuple):
     """How often its groups have been merged with those of other files."""
     searched: bool = False
     """Can few keys be found in it?"""
-
-
-_MANY_FILES = 32
-
-
-class TooMany(NamedTuple):
-    """Files to merge."""
-
-    kept: tuple[GroupsFile, ...]
-    """Those that stay: the older ones."""
-    merged: tuple[GroupsFile, ...]
-    level: int
-    """Of what comes of them."""
-
-
-def too_many(files: Sequence[GroupsFile]) -> TooMany | None:
-    """Which files are merged, where there are many of a level: with those of lower levels, which
-    are newer. So what is kept is written again as often as there are digits in the number of steps
-    since then, about."""
-    for level in sorted({file.level for file in files}):
-        some = tuple(file for file in files if file.level <= level)
-        if len(some) > _MANY_FILES:
-            rest = tuple(file for file in files if file.level > level)
-            return TooMany(rest, some, level + 1)
-    return None
+    made: int = 0
+    """The step in which its groups were merged: files of one such step have no key in common."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +82,9 @@ class StepLog:
         if last.batch != batch - 1:
             raise fail(
                 Code.UNREADABLE_FILE,
-                f"the state of open windows in `{self.folder / _STEPS}` is of batch {last.batch},"
+                f"what tasks keep in `{self.folder / _STEPS}` is of batch {last.batch},"
                 f" and the checkpoint has come to {batch}",
-                hint="the checkpoint and the state of windows belong together: restore the whole"
+                hint="the checkpoint and what tasks keep belong together: restore the whole"
                 " state folder, or start the pipeline anew: `narrows reset <pipeline>`",
             )
         return last, None
@@ -149,11 +126,11 @@ class StepLog:
         """What the log says of a step; before the first one there is nothing."""
         if number < 0:
             return Step()
-        found = read_small(self._path(number), _MAGIC, "the step of open windows", _HINT)
+        found = read_small(self._path(number), _MAGIC, "the step of what tasks keep", _HINT)
         if found is None:
             raise fail(
                 Code.UNREADABLE_FILE,
-                f"the step of open windows `{self._path(number)}` is missing",
+                f"the step of what tasks keep `{self._path(number)}` is missing",
                 hint=_HINT,
             )
         return Step(**{**found, "files": tuple(GroupsFile(*file) for file in found["files"])})
