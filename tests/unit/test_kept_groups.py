@@ -75,7 +75,7 @@ def test_what_is_left_to_spark(catalog: narrows.Catalog, query: str) -> None:
 
 def test_what_is_taken_back_is_not_kept_in_parts(catalog: narrows.Catalog) -> None:
     query = "SELECT s, count(*) AS v FROM t GROUP BY s"
-    assert _mode(catalog, query, "pairs") is ExecutionMode.STREAM
+    assert _mode(catalog, query, "pairs") is ExecutionMode.KEYED
 
 
 def test_what_spark_has_begun_to_keep_it_goes_on_with(
