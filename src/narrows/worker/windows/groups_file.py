@@ -33,6 +33,8 @@ _OTHER_BITS = np.uint64(58)
 _BUCKET = "bucket"
 _WRITTEN_TOGETHER = 65_536
 """Rows: small batches would be many slices to put together again."""
+_WRITTEN_BYTES = 32 << 20
+"""Or so much of them: rows may be long."""
 _HINT = "restore the state folder from a backup, or start the pipeline anew: `narrows reset`"
 
 
@@ -45,9 +47,16 @@ class GroupsWriter:
     """Writes one file. Without a group there is none."""
 
     def __init__(
-        self, folder: str, keys: int, ends: EndsOf, level: int = 0, *, searched: bool = False
+        self,
+        folder: str,
+        keys: int | None,
+        ends: EndsOf,
+        level: int = 0,
+        *,
+        searched: bool = False,
     ) -> None:
-        """Of groups whose first so many columns are keys."""
+        """Of groups whose first so many columns are keys; None if groups of a key need not be in
+        the same bucket: then all buckets have about as many."""
         self._path = Path(folder) / f"{uuid.uuid4().hex}{SUFFIX}"
         self._keys, self._ends_of, self._level = keys, ends, level
         self._searched = searched
@@ -61,18 +70,25 @@ class GroupsWriter:
             groups = pa.Table.from_batches([groups])
         if groups.num_rows:
             self._waiting.append(groups)
-        if sum(each.num_rows for each in self._waiting) >= _WRITTEN_TOGETHER:
+        if (
+            sum(each.num_rows for each in self._waiting) >= _WRITTEN_TOGETHER
+            or sum(each.nbytes for each in self._waiting) >= _WRITTEN_BYTES
+        ):
             self._write()
 
     def _write(self) -> None:
         groups = pa.concat_tables(self._waiting).combine_chunks()
         self._waiting.clear()
-        keys = [column.combine_chunks() for column in groups.columns[: self._keys]]
-        hashes = key_hashes(keys, groups.num_rows)
-        sorted_by = _bucket_first(hashes) if self._searched else _buckets(hashes)
-        if keys:
-            order = np.argsort(sorted_by, kind="stable")
-            groups, sorted_by = groups.take(pa.array(order)), sorted_by[order]
+        sorted_by: npt.NDArray[Any]
+        if self._keys is None:
+            sorted_by = _spread(groups.num_rows)
+        else:
+            keys = [column.combine_chunks() for column in groups.columns[: self._keys]]
+            hashes = key_hashes(keys, groups.num_rows)
+            sorted_by = _bucket_first(hashes) if self._searched else _buckets(hashes)
+            if keys:
+                order = np.argsort(sorted_by, kind="stable")
+                groups, sorted_by = groups.take(pa.array(order)), sorted_by[order]
         filed = groups.append_column(_BUCKET, pa.array(sorted_by))
         if self._writer is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,6 +172,14 @@ class OpenGroups:
                 yield self._of(first, last)
             first = last
 
+    def each(self, buckets: range) -> Iterator[pa.Table]:
+        """The groups of these buckets, as they stand in the files: those of a key come several
+        times."""
+        for batch in self._batches:
+            first, last = batch.bounds[buckets.start], batch.bounds[buckets.stop]
+            if last > first:
+                yield pa.Table.from_batches([batch.groups.slice(first, last - first)])
+
     def _rows(self, first: int, last: int) -> int:
         return sum(int(batch.bounds[last] - batch.bounds[first]) for batch in self._batches)
 
@@ -171,6 +195,11 @@ class OpenGroups:
 
 def _buckets(hashes: _Numbers) -> npt.NDArray[np.int8]:
     return (hashes % np.uint64(BUCKETS)).astype(np.int8)
+
+
+def _spread(groups: int) -> npt.NDArray[np.int8]:
+    """Buckets for groups as they come."""
+    return (np.arange(groups) * BUCKETS // max(groups, 1)).astype(np.int8)
 
 
 def _bucket_first(hashes: _Numbers) -> _Numbers:

@@ -1,4 +1,5 @@
-"""What tasks make of the files when windows close: one row for each window and key.
+"""What tasks make of the files when windows close: one row for each window and key, or all rows of
+each window.
 
 Each task has some buckets of keys, and takes no more of them at once than fit into memory well.
 """
@@ -17,6 +18,7 @@ from narrows.schema import TIMESTAMP
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.windows.cut import ends_of
 from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
+from narrows.worker.windows.kept import KeptRows
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import GroupsFile
 
@@ -63,19 +65,29 @@ class MergingTask:
         merge, what = self._merge, self._spec.what
         keeps = merge.level is not None
         ends = ends_of(what, self._cut)
-        writer = GroupsWriter(merge.folder, len(what.keys), ends, merge.level or 0)
-        for groups in OpenGroups(merge.folder, merge.files).some(self._buckets, _MERGED_TOGETHER):
+        writer = GroupsWriter(merge.folder, self._spec.sorted_by, ends, merge.level or 0)
+        for groups in self._groups(OpenGroups(merge.folder, merge.files)):
             closed = self._cut.closed(what, groups, merge.since, merge.until)
             yield from self._with_times(closed)
             if keeps:
                 writer.add(self._cut.open(what, groups, merge.until))
         self.rest = writer.finish()
 
+    def _groups(self, files: OpenGroups) -> Iterator[pa.Table]:
+        """Those that belong together in one piece."""
+        if self._spec.sorted_by is None:
+            return files.each(self._buckets)
+        return files.some(self._buckets, _MERGED_TOGETHER)
+
     def _with_times(self, closed: pa.Table) -> Iterator[pa.RecordBatch]:
-        for place in range(len(self._spec.what.keys), len(self._spec.what.keys) + 2):
+        keys = len(self._spec.what.keys)
+        for place in range(keys, keys + 2):
             times = closed.column(place).cast(arrow_type(TIMESTAMP))
             closed = closed.set_column(place, closed.field(place).name, times)
-        yield from closed.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
+        if isinstance(self._spec.what, KeptRows):
+            closed = closed.select(range(keys, closed.num_columns))  # rows have them anyway
+        for first in range(0, closed.num_rows, _SHIPPED_ROWS):
+            yield from closed.slice(first, _SHIPPED_ROWS).combine_chunks().to_batches()
 
 
 def finished(finish: Finish, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from narrows.errors import InternalError
-from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.projection.predicate import Predicate
 from narrows.projection.window_cut import FixedWindows, Sessions, WindowCut
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ComputedColumn, ReadSpec
 from narrows.worker.windows.cut import Cut
 from narrows.worker.windows.fixed import FixedCut
+from narrows.worker.windows.kept import Kept, KeptRows
 from narrows.worker.windows.sessions import SessionCut
 
 
 @dataclass(frozen=True)
 class WindowSpec:
     read: ReadSpec
-    what: PartialAggregation
-    """Keys and folds, without windows."""
+    what: Kept
+    """Keys and folds, or rows; without windows."""
     window: WindowCut
     folder: str
     """Where the log of steps is, and the groups."""
@@ -31,6 +31,14 @@ class WindowSpec:
                 return FixedCut(size, hop)
             case Sessions(gap):
                 return SessionCut(gap)
+
+    @property
+    def sorted_by(self) -> int | None:
+        """How many columns of groups say which task merges them; None: any may, for nobody has to
+        have those of a key together."""
+        if isinstance(self.what, KeptRows) and not self.cut.grows:
+            return None
+        return len(self.what.keys)
 
     @property
     def event_time(self) -> EventTime:
