@@ -6,7 +6,8 @@ continuous   the same in tasks that run as long as the pipeline
 jobs         Spark computes rows of those of an entry, and of tables; in a job for each entry, too
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
-windows      its readers fold rows into windows, in files; tasks merge those that close
+windows      its readers fold rows into windows, in files; tasks merge those that close. Or readers
+             keep rows, and Spark has those of windows that close
 tables       a streaming query gives the rows of closed windows, or groups that are to be sorted;
              what is above is made of a small table, batch by batch
 stream       a streaming query
@@ -43,6 +44,7 @@ from narrows.physical.nodes import (
 )
 from narrows.physical.paths import source_path
 from narrows.physical.window_groups import window_groups
+from narrows.physical.window_rows import window_rows
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 
 
@@ -88,6 +90,9 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
         writes = isinstance(rows, PhysicalProject) and rows.in_reader
         then = "tasks write" if writes else "Spark computes the rows of"
         how = f"its readers fold rows into windows, and {then} those that close"
+        return Execution(ExecutionMode.WINDOWS, how)
+    if window_rows(rows) is not None:
+        how = "its readers keep the rows of windows, and Spark computes with those that close"
         return Execution(ExecutionMode.WINDOWS, how)
     if kept_window(rows) is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")

@@ -25,6 +25,7 @@ from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
 from narrows.physical.rules.window_into_reader import WindowIntoReader
+from narrows.physical.rules.window_rows_into_reader import WindowRowsIntoReader
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
@@ -50,6 +51,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
             ansi, measured
         ),  # after filters: what they drop is in no group
         WindowIntoReader(ansi),  # after those, which leave streams to it
+        WindowRowsIntoReader(ansi),  # after that one: what can be folded need not be kept
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),
@@ -70,6 +72,7 @@ PRUNING: frozenset[str] = frozenset(
         "JoinFilterIntoReader",
         "PartialAggregationIntoReader",
         "WindowIntoReader",
+        "WindowRowsIntoReader",
         "LimitIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",
         "ProjectionIntoReader",

@@ -1,17 +1,22 @@
 """The plan that fits the state that a pipeline has.
 
-Windows that Spark's state store has kept so far stay there. A pipeline that was begun before its
-tasks could keep them goes on as it did, until it is reset.
+Windows that Spark's state store has kept so far stay there, and rows that tasks have kept. A
+pipeline that was begun before its tasks could keep its windows, or fold them, goes on as it did,
+until it is reset.
 """
 
 from __future__ import annotations
+
+import contextlib
 
 from narrows.errors import NarrowsError
 from narrows.explain.plan import Plan
 from narrows.planner.catalog import Catalog
 from narrows.state.folder import StateFolder
 
-_BY_TASKS = frozenset({"WindowIntoReader"})
+_FOLDED, _AS_ROWS = "WindowIntoReader", "WindowRowsIntoReader"
+_BEFORE = (frozenset({_FOLDED}), frozenset({_FOLDED, _AS_ROWS}))
+"""The rules by which tasks keep windows, and which of them there may have been none of."""
 
 
 def fitting_plan(
@@ -25,14 +30,13 @@ def fitting_plan(
     try:
         state.check_fits(name, plan.physical)
     except NarrowsError:
-        before = catalog.plan_pipeline(name, pruning=pruning, keep=keep, without=_BY_TASKS)
-        try:
-            state.check_fits(name, before.physical)
-        except NarrowsError:
-            return plan
-        return before
+        for without in _BEFORE:
+            before = catalog.plan_pipeline(name, pruning=pruning, keep=keep, without=without)
+            with contextlib.suppress(NarrowsError):
+                state.check_fits(name, before.physical)
+                return before
     return plan
 
 
 def _applied(plan: Plan) -> bool:
-    return any(run.rule in _BY_TASKS and run.changed for run in plan.rule_runs)
+    return any(run.rule in (_FOLDED, _AS_ROWS) and run.changed for run in plan.rule_runs)

@@ -17,7 +17,8 @@ from narrows.expressions.nodes import Column, Expr
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalStreamingAggregation
+from narrows.physical.nodes import PhysicalStreamingAggregation, PhysicalWindowRows
+from narrows.physical.window_rows import kept_columns
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
@@ -26,6 +27,8 @@ _JOIN_FORM = 2
 of their rows in another order."""
 _PARTIAL_FORM = "partial 1"
 """Windows that tasks keep, in files of their own."""
+_ROWS_FORM = "rows 1"
+"""The same, as rows: with what is kept of each."""
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -58,8 +61,10 @@ def shape_of(plan: Node) -> Shape:
     return {"sources": sources, "state": state}
 
 
-def _form(node: Node) -> int | str | None:
+def _form(node: Node) -> int | str | list[str] | None:
     """The form of what is kept, where another version may have another one."""
+    if isinstance(node, PhysicalWindowRows):
+        return [_ROWS_FORM, *kept_columns(node)]
     if node.remembers_rows:
         return FORM
     if isinstance(node, PhysicalStreamingAggregation) and node.merges:
