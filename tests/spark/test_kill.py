@@ -16,7 +16,7 @@ from support.killing import Killing, Life
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks at /proc")
 
 LIVES = (
-    Life(["copied", "quick", "windowed", "joined", "filled"], ["busy worker"], "jvm"),
+    Life(["kept", "quick", "windowed", "joined", "filled"], ["busy worker"], "jvm"),
     Life(["remembered", "counted", "filled", "passed", *SHARED], ["daemon"], "driver"),
 )
 

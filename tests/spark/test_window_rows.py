@@ -6,15 +6,23 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import narrows
+from narrows.spark.run.pipeline_run import PipelineRun
+from narrows.spark.streaming import window_steps
+from narrows.spark.streaming.window_steps import SparkJobs
+from narrows.spark.streaming.window_tasks import closed_frame
+from narrows.worker.windows.keeper import Closed
+from narrows.worker.windows.merge import Merge
 from narrows.worker.windows.steps import StepLog
+from support.waiting import await_that
 
 ROWS, FILES = 300, 3
 BOUNDS = "window_start() AS since, window_end() AS until"
@@ -101,6 +109,10 @@ def _rows(session: narrows.Session, name: str) -> list[str]:
     return sorted(map(repr, session.rows(f"out_{name}")))
 
 
+def _has_read(pipeline: PipelineRun, number: int) -> bool:
+    return any(batch.number == number for batch in pipeline.query.batches)
+
+
 def _is_kept_by_tasks(session: narrows.Session, name: str) -> bool:
     return StepLog(session.state.windows(name)).last() is not None
 
@@ -143,6 +155,64 @@ def test_a_pipeline_goes_on_with_rows_that_spark_has_kept(
     session.start("p", once=True).await_done(timeout=300)
     assert sum(row["n"] for row in session.rows("out")) == 2 * ROWS, "beside the others"
     assert _is_kept_by_tasks(session, "p")
+
+
+def test_a_pipeline_goes_on_with_rows_that_tasks_have_kept(
+    session: narrows.Session, folder: Path, tmp_path: Path
+) -> None:
+    session.execute("CREATE SINK out WITH (connector = 'memory')")
+    session.execute(
+        "CREATE PIPELINE p INTO out AS SELECT count(*) AS n FROM ev"
+        " GROUP BY tumblingwindow('hh', 1)"
+    )
+    shutil.copy(folder / "all" / "0.json", tmp_path / "in")
+    session.execute(f"SET narrows.rule.{RULES[0]} = off")  # as before tasks could fold such
+    session.start("p", once=True, close_windows=False).await_done(timeout=300)
+    session.execute(f"SET narrows.rule.{RULES[0]} = on")
+    shutil.copy(folder / "all" / "1.json", tmp_path / "in")
+    session.start("p", once=True).await_done(timeout=300)
+    assert sum(row["n"] for row in session.rows("out")) == 2 * ROWS // FILES
+
+
+@pytest.mark.parametrize(
+    ("name", "plans"),
+    [("twice", 1), ("sessions", 1), ("rows", 1), ("joined", None)],
+)
+def test_what_becomes_of_few_rows_is_planned_once(
+    session: narrows.Session,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    plans: int | None,
+) -> None:
+    """But for tables, which may be others when the next window closes: where none does, nothing is
+    planned."""
+    planned, closing = [], []
+
+    def plan(*arguments: Any) -> DataFrame:
+        planned.append(arguments)
+        return closed_frame(*arguments)
+
+    def close(jobs: SparkJobs, merge: Merge) -> Closed:
+        closing.append(merge)
+        return close_windows(jobs, merge)
+
+    close_windows = SparkJobs.close
+    monkeypatch.setattr(window_steps, "closed_frame", plan)
+    monkeypatch.setattr(SparkJobs, "close", close)
+    session.execute("CREATE SINK out WITH (connector = 'memory')")
+    session.execute(f"CREATE PIPELINE p INTO out AS {QUERIES[name]}")
+    lines = (folder / "all" / "0.json").read_text().splitlines(keepends=True)
+    run = session.start("p", trigger="0 seconds")
+    for number, first in enumerate(range(0, len(lines), 10)):
+        hidden = tmp_path / "in" / f".{number}.json"
+        hidden.write_text("".join(lines[first : first + 10]))
+        hidden.rename(tmp_path / "in" / f"{number}.json")
+        await_that(partial(_has_read, run.pipelines[0], number), "the entry is read")
+    run.stop()
+    assert 1 < len(closing) < 10, "some entries close windows, and some do not"
+    assert len(planned) == (len(closing) + 1 if plans is None else plans)
 
 
 def test_rows_that_a_run_has_left_come_when_the_next_one_closes(

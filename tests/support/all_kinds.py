@@ -2,6 +2,7 @@
 
     folder/in/*.json ──► copied, computed, quick      no state; the last one has low latency
                          windowed, counted            windows of event time, and such as rows cut
+                         kept                         windows whose rows tasks keep
                          remembered                   acc_sum, lag
                          joined                       two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
@@ -50,6 +51,8 @@ _SELECTS = {
     "quick": "SELECT a, b->c AS c FROM s",
     "computed": "SELECT a, abs(a) * 10 AS c FROM s WHERE b->d = 'x'",
     "windowed": "SELECT k, min(a) AS a, count(*) AS n, sum(b->c) AS total FROM e"
+    " GROUP BY k, tumblingwindow('ss', 10)",
+    "kept": "SELECT k, min(a) AS a, count(DISTINCT b->c) AS n, sum(b->c) AS total FROM e"
     " GROUP BY k, tumblingwindow('ss', 10)",
     "counted": f"SELECT k, min(a) AS a, count(*) AS n FROM s GROUP BY k, countwindow({SEVERAL})",
     "remembered": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total,"
@@ -209,6 +212,7 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "quick": _plain,
     "computed": _passing,
     "windowed": _by_time,
+    "kept": _by_time,
     "counted": _by_count,
     "remembered": _running,
     "joined": _plain,

@@ -19,6 +19,7 @@ from narrows.errors import InternalError
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite, walk
 from narrows.logical.nodes import Filter, NamedExpr, Node, Project
+from narrows.physical.above_windows import way_to_window
 from narrows.physical.nodes import (
     PhysicalPartialAggregation,
     PhysicalStreamingAggregation,
@@ -50,7 +51,7 @@ class WindowGroups:
 
     node: PhysicalStreamingAggregation
     above: tuple[Node, ...]
-    """Filters and projections, from the top."""
+    """What is made of them, from the top."""
 
     @property
     def partial(self) -> PhysicalPartialAggregation:
@@ -109,13 +110,9 @@ class WindowGroups:
 
 def window_groups(rows: Node) -> WindowGroups | None:
     """The windows that the tasks of such a plan keep; None where Spark does, or there are none."""
-    above: list[Node] = []
-    node = rows
-    while isinstance(node, (Project, Filter)):
-        above.append(node)
-        node = node.child
-    if isinstance(node, PhysicalStreamingAggregation) and node.merges:
-        return WindowGroups(node, tuple(above))
+    match way_to_window(rows):
+        case [*above, PhysicalStreamingAggregation() as node] if node.merges:
+            return WindowGroups(node, tuple(above))
     return None
 
 

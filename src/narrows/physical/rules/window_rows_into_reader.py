@@ -49,6 +49,7 @@ from narrows.logical.conjuncts import is_deterministic, split, with_filter
 from narrows.logical.nodes import DataSink, Filter, Generate, Node, Project, Window
 from narrows.logical.relational_nodes import Keep
 from narrows.logical.walk import topological, transform_up
+from narrows.physical.above_windows import way_to_window
 from narrows.physical.execution import rows_of
 from narrows.physical.nodes import (
     PhysicalAggregation,
@@ -61,7 +62,6 @@ from narrows.physical.nodes import (
 from narrows.physical.rules.filter_into_decoder import narrow_shipping
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.window_groups import window_cut
-from narrows.physical.window_rows import closing_window
 from narrows.physical.worker_aggregation import can_compute
 from narrows.physical.worker_predicate import leaf_test
 from narrows.schema import DOUBLE, FLOAT
@@ -75,7 +75,7 @@ class WindowRowsIntoReader:
     def apply(self, plan: Node) -> Node | None:
         if not any(isinstance(node, DataSink) for node in topological(plan)):
             return None
-        found = closing_window(rows_of(plan))
+        found = next(reversed(way_to_window(rows_of(plan))), None)
         if found is None or isinstance(found, PhysicalWindowRows):
             return None
         if isinstance(found, PhysicalStreamingAggregation) and found.merges:

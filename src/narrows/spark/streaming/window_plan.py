@@ -156,7 +156,7 @@ def _as_rows(node: PhysicalWindowRows, closed: _Closed) -> _Planned:
 def _of_rows(node: PhysicalWindowRows, spec: ReadSpec, views: Views, closed: DataFrame) -> Frame:
     """The rows of windows that closed, as a window of Spark's would give them."""
     shipped = {node.reader.relation.id: ShippedSource(spec.projection, spec.names)}
-    frame = Frame(SparkRows(views, closed), shipped, {}, spec.fragments, order=spec.order)
+    frame = Frame(SparkRows(views, closed), shipped, {}, order=spec.order)
     return frame.with_made(closed, node.relation)
 
 

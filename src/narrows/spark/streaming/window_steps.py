@@ -18,7 +18,7 @@ from narrows.errors import InternalError
 from narrows.schema import DataType
 from narrows.spark.read.entry_source import is_read_in_place, set_entry
 from narrows.spark.sql.own_session import OwnSession, brought_into, physical_plan
-from narrows.spark.streaming.entry_tasks import EntryJobs
+from narrows.spark.streaming.entry_tasks import EntryJobs, waiting_for_tables
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.streaming.window_tasks import (
     READER,
@@ -75,7 +75,7 @@ class SparkJobs:
             answers = self._merged(merge, self.finish)
             receipts = [receipts_from_text(each["written"]) for each in answers]
             return Closed(receipts, _files(answers, "rest"))
-        if self.spec.sorted_by is None:  # nothing is merged: Spark can have rows out of the files
+        if not self.spec.merges:  # Spark can have rows right out of the files
             write_merge(self.spec.folder, merge)
             return Closed(self._computed(self.finish, self._tasks(merge), merge.number), ())
         answers = self._merged(merge, None)
@@ -93,7 +93,9 @@ class SparkJobs:
 
     def _computed(self, finish: SparkFinish, tasks: int, number: int) -> list[Receipts]:
         set_entry(self.spark, number)  # it is the step's that is written
-        return receipts_told(self._finish_of(finish, tasks).collect(), number)
+        with waiting_for_tables():
+            made = self._finish_of(finish, tasks)
+        return receipts_told(made.collect(), number)
 
     def _finish_of(self, finish: SparkFinish, tasks: int) -> DataFrame:
         made = self._finished.get(tasks)

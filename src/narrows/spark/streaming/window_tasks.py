@@ -123,10 +123,10 @@ def closed_frame(
         step, _ = batch_and_task()
         for batch in numbers:
             for task in batch.column(0).to_pylist():
-                if spec.sorted_by is None:
-                    found = MergingTask(spec, read_merge(spec.folder), task, tasks).closed()
-                else:
+                if spec.merges:
                     found = _read_closed(_closed_path(spec, step, task))
+                else:
+                    found = MergingTask(spec, read_merge(spec.folder), task, tasks).closed()
                 for rows in found:
                     yield pa.RecordBatch.from_arrays(rows.columns, names=list(names))
 

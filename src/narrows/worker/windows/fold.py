@@ -35,7 +35,7 @@ def fold_rows(spec: WindowSpec, rows: Iterator[pa.RecordBatch], since: int) -> F
     cut, late = spec.cut, 0
     folds: Folds | None = None
     ends = ends_of(spec.what, cut)
-    writer = GroupsWriter(StepLog(spec.folder).groups, spec.sorted_by, ends)
+    writer = GroupsWriter(StepLog(spec.folder).groups, len(spec.what.keys), ends)
     for batch in rows:
         if folds is None:
             folds = _folds(spec.what, cut, batch.num_columns)

@@ -47,16 +47,9 @@ class GroupsWriter:
     """Writes one file. Without a group there is none."""
 
     def __init__(
-        self,
-        folder: str,
-        keys: int | None,
-        ends: EndsOf,
-        level: int = 0,
-        *,
-        searched: bool = False,
+        self, folder: str, keys: int, ends: EndsOf, level: int = 0, *, searched: bool = False
     ) -> None:
-        """Of groups whose first so many columns are keys; None if groups of a key need not be in
-        the same bucket: then all buckets have about as many."""
+        """Of groups whose first so many columns are keys."""
         self._path = Path(folder) / f"{uuid.uuid4().hex}{SUFFIX}"
         self._keys, self._ends_of, self._level = keys, ends, level
         self._searched = searched
@@ -79,16 +72,12 @@ class GroupsWriter:
     def _write(self) -> None:
         groups = pa.concat_tables(self._waiting).combine_chunks()
         self._waiting.clear()
-        sorted_by: npt.NDArray[Any]
-        if self._keys is None:
-            sorted_by = _spread(groups.num_rows)
-        else:
-            keys = [column.combine_chunks() for column in groups.columns[: self._keys]]
-            hashes = key_hashes(keys, groups.num_rows)
-            sorted_by = _bucket_first(hashes) if self._searched else _buckets(hashes)
-            if keys:
-                order = np.argsort(sorted_by, kind="stable")
-                groups, sorted_by = groups.take(pa.array(order)), sorted_by[order]
+        keys = [column.combine_chunks() for column in groups.columns[: self._keys]]
+        hashes = key_hashes(keys, groups.num_rows)
+        sorted_by = _bucket_first(hashes) if self._searched else _buckets(hashes)
+        if keys:
+            order = np.argsort(sorted_by, kind="stable")
+            groups, sorted_by = groups.take(pa.array(order)), sorted_by[order]
         filed = groups.append_column(_BUCKET, pa.array(sorted_by))
         if self._writer is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,13 +161,9 @@ class OpenGroups:
                 yield self._of(first, last)
             first = last
 
-    def each(self, buckets: range) -> Iterator[pa.Table]:
-        """The groups of these buckets, as they stand in the files: those of a key come several
-        times."""
-        for batch in self._batches:
-            first, last = batch.bounds[buckets.start], batch.bounds[buckets.stop]
-            if last > first:
-                yield pa.Table.from_batches([batch.groups.slice(first, last - first)])
+    def each(self) -> Iterator[pa.Table]:
+        """All groups, as they stand in the files: those of a key come several times."""
+        return (pa.Table.from_batches([batch.groups]) for batch in self._batches)
 
     def _rows(self, first: int, last: int) -> int:
         return sum(int(batch.bounds[last] - batch.bounds[first]) for batch in self._batches)
@@ -195,11 +180,6 @@ class OpenGroups:
 
 def _buckets(hashes: _Numbers) -> npt.NDArray[np.int8]:
     return (hashes % np.uint64(BUCKETS)).astype(np.int8)
-
-
-def _spread(groups: int) -> npt.NDArray[np.int8]:
-    """Buckets for groups as they come."""
-    return (np.arange(groups) * BUCKETS // max(groups, 1)).astype(np.int8)
 
 
 def _bucket_first(hashes: _Numbers) -> _Numbers:

@@ -1,7 +1,8 @@
 """What tasks make of the files when windows close: one row for each window and key, or all rows of
 each window.
 
-Each task has some buckets of keys, and takes no more of them at once than fit into memory well.
+Each task has some buckets of keys, and takes no more of them at once than fit into memory well. Or
+it has some of the files, where nothing has to be merged.
 """
 
 from __future__ import annotations
@@ -58,26 +59,28 @@ class MergingTask:
 
     def __init__(self, spec: WindowSpec, merge: Merge, task: int, tasks: int) -> None:
         self._spec, self._merge, self._cut = spec, merge, spec.cut
-        self._buckets = range(BUCKETS * task // tasks, BUCKETS * (task + 1) // tasks)
+        self._task, self._tasks = task, tasks
         self.rest: GroupsFile | None = None
 
     def closed(self) -> Iterator[pa.RecordBatch]:
         merge, what = self._merge, self._spec.what
         keeps = merge.level is not None
         ends = ends_of(what, self._cut)
-        writer = GroupsWriter(merge.folder, self._spec.sorted_by, ends, merge.level or 0)
-        for groups in self._groups(OpenGroups(merge.folder, merge.files)):
+        writer = GroupsWriter(merge.folder, len(what.keys), ends, merge.level or 0)
+        for groups in self._groups():
             closed = self._cut.closed(what, groups, merge.since, merge.until)
             yield from self._with_times(closed)
             if keeps:
                 writer.add(self._cut.open(what, groups, merge.until))
         self.rest = writer.finish()
 
-    def _groups(self, files: OpenGroups) -> Iterator[pa.Table]:
-        """Those that belong together in one piece."""
-        if self._spec.sorted_by is None:
-            return files.each(self._buckets)
-        return files.some(self._buckets, _MERGED_TOGETHER)
+    def _groups(self) -> Iterator[pa.Table]:
+        """Those of this task; what belongs together in one piece."""
+        folder, files = self._merge.folder, self._merge.files
+        if not self._spec.merges:
+            return OpenGroups(folder, _shares(files, self._tasks)[self._task]).each()
+        buckets = range(*(BUCKETS * each // self._tasks for each in (self._task, self._task + 1)))
+        return OpenGroups(folder, files).some(buckets, _MERGED_TOGETHER)
 
     def _with_times(self, closed: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = len(self._spec.what.keys)
@@ -88,6 +91,14 @@ class MergingTask:
             closed = closed.select(range(keys, closed.num_columns))  # rows have them anyway
         for first in range(0, closed.num_rows, _SHIPPED_ROWS):
             yield from closed.slice(first, _SHIPPED_ROWS).combine_chunks().to_batches()
+
+
+def _shares(files: Sequence[GroupsFile], tasks: int) -> list[list[GroupsFile]]:
+    """Files for so many tasks, which have about as many groups each."""
+    shares: list[list[GroupsFile]] = [[] for _ in range(tasks)]
+    for file in sorted(files, key=lambda file: (-file.rows, file.name)):
+        min(shares, key=lambda share: sum(each.rows for each in share)).append(file)
+    return shares
 
 
 def finished(finish: Finish, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -33,12 +33,10 @@ class WindowSpec:
                 return SessionCut(gap)
 
     @property
-    def sorted_by(self) -> int | None:
-        """How many columns of groups say which task merges them; None: any may, for nobody has to
-        have those of a key together."""
-        if isinstance(self.what, KeptRows) and not self.cut.grows:
-            return None
-        return len(self.what.keys)
+    def merges(self) -> bool:
+        """Must a task have all groups of a key? Not where they are rows which their time alone puts
+        into windows."""
+        return self.cut.grows or not isinstance(self.what, KeptRows)
 
     @property
     def event_time(self) -> EventTime:
