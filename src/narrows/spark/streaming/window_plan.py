@@ -16,7 +16,7 @@ from narrows.demand import ALL
 from narrows.explain.plan import Plan
 from narrows.expressions.nodes import ColumnId
 from narrows.logical.conjuncts import is_deterministic
-from narrows.logical.nodes import DecodedSource, Filter, Node, Project
+from narrows.logical.nodes import Filter, Node, Project
 from narrows.logical.walk import topological
 from narrows.physical.execution import rows_of
 from narrows.physical.nodes import PhysicalProject, PhysicalReader, PhysicalWindowRows
@@ -187,13 +187,15 @@ class _Closed:
             with closing(Views(spark)) as views:
                 frame = given(views, closed)
                 frame = frame.with_rows(frame.data)
-            made = compile_plan(rows, spark, tables, given={window: frame}, in_place=in_place)
+            made = compile_plan(
+                rows, spark, tables, given={window: frame}, in_place=in_place and again
+            )
             return sink_frame(self.plan, made)
 
         above = _above(rows, window)
-        again = not any(isinstance(node, DecodedSource) for node in above) and all(
-            is_deterministic(expr) for node in above for expr in node.expressions
-        )
+        # Whatever else it reads may be another when the next windows close.
+        alone = all(len(node.children) == 1 for node in above)
+        again = alone and all(is_deterministic(e) for node in above for e in node.expressions)
         row_by_row = again and all(isinstance(node, (Filter, Project)) for node in above)
         return SparkFinish(spark, columns, finish, again, row_by_row)
 
