@@ -11,8 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.functions import arrow_udf
 
 import narrows
 from narrows.spark.run.pipeline_run import PipelineRun
@@ -47,6 +50,7 @@ QUERIES = {
     "lists": f"SELECT y, {BOUNDS}, count(DISTINCT a) AS n FROM ev LATERAL VIEW explode(s.y) AS y"
     f" GROUP BY y, hoppingwindow('ss', 7, 2)",
     "rows": f"SELECT a, k, d, s->x AS x, {BOUNDS} FROM ev WHERE d > 0 GROUP BY {TUMBLING}",
+    "own": f"SELECT k, {BOUNDS}, reach(a) AS r FROM ev WHERE a > 1 GROUP BY k, {TUMBLING}",
     "last": f"SELECT {BOUNDS}, last_row(a) AS a, last_row(k) AS k FROM ev GROUP BY {TUMBLING}",
 }
 RULES = ("window_into_reader", "window_rows_into_reader")
@@ -85,6 +89,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def session(small_data: SparkSession, folder: Path, tmp_path: Path) -> Iterator[narrows.Session]:
     (tmp_path / "in").mkdir()
+
+    @arrow_udf("double")  # type: ignore[call-overload, untyped-decorator]
+    def reach(values: pa.Array) -> float:
+        return float(pc.max(values).as_py() - pc.min(values).as_py())
+
+    small_data.udf.register("reach", reach)  # Spark's session knows it, and no other
     with narrows.connect(small_data, state=tmp_path / "state") as session:
         session.execute(
             "CREATE STREAM ev (ts BIGINT, k STRING, a BIGINT, d DOUBLE,"
