@@ -3,6 +3,9 @@
 Rows come in random micro-batches, out of order; some are too late. A process may die while tasks
 fold, while they merge, between writing the step and publishing, and after that: then the same batch
 comes again, and must publish the same rows under the same number.
+
+What is kept are partial results, or rows: then what windows give is counted of those that come when
+they close.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -33,6 +37,7 @@ from narrows.worker.read_spec import ReadSpec
 from narrows.worker.windows import keeper as keeper_module
 from narrows.worker.windows.fold import Folded, fold_rows
 from narrows.worker.windows.keeper import Closed, WindowKeeper
+from narrows.worker.windows.kept import Kept, KeptRows
 from narrows.worker.windows.merge import Merge, MergingTask
 from narrows.worker.windows.spec import WindowSpec
 from narrows.worker.windows.steps import GroupsFile
@@ -58,6 +63,8 @@ _WHAT = PartialAggregation(
     ),
     names=("k", "n", "s", "m", "b", "c", "a", "q"),
 )
+_ROWS = {True: KeptRows(keys=((ColumnValue(0), STRING),)), False: KeptRows()}
+"""By whether keys cut windows apart."""
 _TASKS = 3
 
 
@@ -71,6 +78,7 @@ class Machine:
 
     folder: str
     window: SparkWindow
+    what: Kept
     delay: int
     newest: int = 0
     published: dict[int, list[Made]] = field(default_factory=dict)
@@ -86,7 +94,7 @@ class Machine:
             event_time=EventTime("ts", 2, "ms"),
         )
         assert self.window.cut is not None
-        return WindowSpec(read, _WHAT, self.window.cut, self.folder)
+        return WindowSpec(read, self.what, self.window.cut, self.folder)
 
     def batch(self, number: int, rows: Sequence[Row], *, ends: bool, dies: str | None) -> None:
         self.newest = max([self.newest, *(time for _, _, time in rows)])
@@ -154,16 +162,25 @@ class Jobs:
         return rest
 
     def _merged(self, merge: Merge) -> Sequence[GroupsFile]:
-        rest = []
+        rest, rows = [], defaultdict(list)
         for number in range(_TASKS):
             task = MergingTask(self.spec, merge, number, _TASKS)
             for batch in task.rows():
                 columns = [column.to_pylist() for column in batch.columns]
+                if isinstance(self.spec.what, KeptRows):
+                    for start, end, key, value, _ in zip(*columns, strict=True):
+                        rows[key, _milliseconds(start), _milliseconds(end)].append(value)
+                    continue
                 for key, start, end, *folds in zip(*columns, strict=True):
-                    times = [round(t.timestamp() * 1_000) for t in (start, end)]
+                    times = _milliseconds(start), _milliseconds(end)
                     self.staged.append((key, *times, *map(_rounded, folds)))
             rest += [] if task.rest is None else [task.rest]
+        self.staged += [_made(*window, values) for window, values in rows.items()]
         return rest
+
+
+def _milliseconds(time: datetime) -> int:
+    return round(time.timestamp() * 1_000)
 
 
 # --- plain counting -------------------------------------------------------------------------------
@@ -251,6 +268,7 @@ _ROW = st.tuples(
 )
 
 
+@pytest.mark.parametrize("keeps_rows", [False, True], ids=["folded", "rows"])
 @pytest.mark.parametrize("window", _WINDOWS, ids=str)
 @settings(max_examples=15, deadline=None)
 @given(
@@ -262,6 +280,7 @@ _ROW = st.tuples(
 )
 def test_windows_give_what_counting_gives(
     window: SparkWindow,
+    keeps_rows: bool,
     batches: list[tuple[list[Row], str | None]],
     step: int,
     delay: int,
@@ -269,9 +288,10 @@ def test_windows_give_what_counting_gives(
     last_death: str | None,
 ) -> None:
     counting = Counting(window, delay)
+    what = _ROWS[isinstance(window, SessionWindow)] if keeps_rows else _WHAT
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(keeper_module, "_MANY_FILES", 3)
-        machine = Machine(folder, window, delay)
+        machine = Machine(folder, window, what, delay)
         for number, (rows, dies) in enumerate(batches):
             moved = [(key, value, time + number * step) for key, value, time in rows]
             is_last = ends and number == len(batches) - 1

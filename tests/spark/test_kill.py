@@ -16,7 +16,7 @@ from support.killing import Killing, Life
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks at /proc")
 
 LIVES = (
-    Life(["copied", "quick", "windowed", "tallied", "joined", "filled"], ["busy worker"], "jvm"),
+    Life(["kept", "quick", "windowed", "tallied", "joined", "filled"], ["busy worker"], "jvm"),
     Life(["remembered", "counted", "tallied", "filled", "passed", *SHARED], ["daemon"], "driver"),
 )
 

@@ -13,6 +13,8 @@ from narrows.worker.dead_letters import read_dead_letters
 PIPELINES = {
     "tumbling": "SELECT k, window_start() AS w, count(*) AS n, sum(b->c) AS c FROM {stream}"
     " GROUP BY k, tumblingwindow('ss', 10)",
+    "kept": "SELECT k, window_end() AS w, count(DISTINCT b->d) AS n FROM {stream} WHERE b->c <> 7"
+    " GROUP BY k, hoppingwindow('ss', 10, 5)",
     "counting": "SELECT k, sum(b->c) AS c, count(*) AS n FROM {stream} GROUP BY k, countwindow(3)",
     "memory": "SELECT k, b->c AS c, lag(b->c) OVER (PARTITION BY k) AS before FROM {stream}",
     "plain": "SELECT k, b->d AS d FROM {stream} WHERE k > 0",

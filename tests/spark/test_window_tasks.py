@@ -30,10 +30,21 @@ QUERIES = {
     "chosen": f"SELECT k, {BOUNDS}, {chosen_calls()} FROM ev"
     " GROUP BY k, hoppingwindow('ss', 30, 20)",
     "spread": f"SELECT k, {BOUNDS}, {spread_calls()} FROM ev GROUP BY k, sessionwindow('ss', 4)",
+    "joined": "SELECT k, n, since, m.i FROM (SELECT k, count(*) AS n, max(t) AS t,"
+    " window_start() AS since FROM ev GROUP BY k, tumblingwindow('ss', 20)) w"
+    " LEFT JOIN marks m ON w.t = m.i",
+    "in_order": f"SELECT k, {BOUNDS}, count(*) AS n FROM ev GROUP BY k, hoppingwindow('ss', 30, 20)"
+    " ORDER BY n, k PER BATCH",
     "sessions": f"SELECT p, y, s, b, upper(s) AS u, {BOUNDS}, count(*) AS n, max(w) AS x FROM ev"
     " GROUP BY p, y, s, b, sessionwindow('ss', 25)",
 }
-OFF, ON = (f"SET narrows.rule.window_into_reader = {setting}" for setting in ("off", "on"))
+OFF, ON = (
+    "; ".join(
+        f"SET narrows.rule.{rule} = {setting}"
+        for rule in ("window_into_reader", "window_rows_into_reader")
+    )
+    for setting in ("off", "on")
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +66,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in range(FILES):
         rows = table.slice(part * ROWS // FILES, ROWS // FILES)
         pq.write_table(rows, folder / "all" / f"{part}.parquet")
+    (folder / "marks").mkdir()
+    (folder / "marks" / "all.json").write_text('{"i": 5}\n{"i": 127}\n')
     return folder
 
 
@@ -66,7 +79,9 @@ def session(small_data: SparkSession, folder: Path, tmp_path: Path) -> Iterator[
         session.execute(
             f"CREATE STREAM ev (ts BIGINT, k STRING, {schema}) WITH (connector = 'file',"
             f" format = 'parquet', path = '{tmp_path / 'in'}', eventtime = 'ts',"
-            " eventtime_unit = 'ms', watermark = '6 seconds')"
+            " eventtime_unit = 'ms', watermark = '6 seconds');"
+            "CREATE TABLE marks (i TINYINT) WITH (connector = 'file',"
+            f" path = '{folder / 'marks'}')"
         )
         yield session
 

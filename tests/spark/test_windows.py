@@ -82,7 +82,8 @@ def test_windows_in_processing_time_close_when_no_row_comes(
 def test_runs_that_end_close_windows_once(
     session: narrows.Session, folder: Path, keeps: str
 ) -> None:
-    session.execute(f"SET narrows.rule.window_into_reader = {'on' if keeps == 'tasks' else 'off'}")
+    for rule in ("window_into_reader", "window_rows_into_reader"):
+        session.execute(f"SET narrows.rule.{rule} = {'on' if keeps == 'tasks' else 'off'}")
     session.execute(
         "CREATE PIPELINE p INTO out AS SELECT k, count(*) AS n, window_start() AS since FROM timed"
         " GROUP BY k, tumblingwindow('ss', 10)"

@@ -3,6 +3,7 @@
     folder/in/*.json ──► copied, computed, quick      no state; the last one has low latency
                          windowed, counted            windows of event time, and such as rows cut
                          tallied                      groups that no window ends: updates
+                         kept                         windows whose rows tasks keep
                          remembered                   acc_sum, lag
                          joined                       two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
@@ -51,6 +52,8 @@ _SELECTS = {
     "quick": "SELECT a, b->c AS c FROM s",
     "computed": "SELECT a, abs(a) * 10 AS c FROM s WHERE b->d = 'x'",
     "windowed": "SELECT k, min(a) AS a, count(*) AS n, sum(b->c) AS total FROM e"
+    " GROUP BY k, tumblingwindow('ss', 10)",
+    "kept": "SELECT k, min(a) AS a, count(DISTINCT b->c) AS n, sum(b->c) AS total FROM e"
     " GROUP BY k, tumblingwindow('ss', 10)",
     "counted": f"SELECT k, min(a) AS a, count(*) AS n FROM s GROUP BY k, countwindow({SEVERAL})",
     "tallied": "SELECT k, count(*) AS n, sum(a) AS total FROM s GROUP BY k",
@@ -233,6 +236,7 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "quick": _plain,
     "computed": _passing,
     "windowed": _by_time,
+    "kept": _by_time,
     "counted": _by_count,
     "tallied": _tallies,
     "remembered": _running,

@@ -7,7 +7,8 @@ jobs         Spark computes rows of those of an entry, and of tables; in a job f
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
 keyed        the same, and tasks keep what is remembered of rows, key by key, in files
-windows      its readers fold rows into windows, in files; tasks merge those that close
+windows      its readers fold rows into windows, in files; tasks merge those that close. Or readers
+             keep rows, and Spark has those of windows that close
 groups       its readers fold rows into groups that no window ends, in files; tasks merge those that
              an entry has changed
 tables       a streaming query gives the rows of closed windows, or groups that are to be sorted;
@@ -49,6 +50,7 @@ from narrows.physical.nodes import (
 )
 from narrows.physical.paths import source_path
 from narrows.physical.window_groups import window_groups
+from narrows.physical.window_rows import window_rows
 from narrows.projection.columns import Aspect, DecodeProjection, Path
 
 
@@ -103,6 +105,9 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     if endless_groups(rows) is not None:
         how = f"its readers fold rows into groups, and {then} those that have changed"
         return Execution(ExecutionMode.GROUPS, how)
+    if window_rows(rows) is not None:
+        how = "its readers keep the rows of windows, and Spark computes with those that close"
+        return Execution(ExecutionMode.WINDOWS, how)
     if kept_window(rows) is not None:
         return Execution(ExecutionMode.TABLES, "a window keeps its rows until it closes")
     if batch_of_rows(rows) is not None:

@@ -39,7 +39,7 @@ class KeptGroups:
 
     node: Aggregation
     above: tuple[Node, ...]
-    """Filters and projections, from the top."""
+    """What is made of them, from the top."""
 
     @property
     def partial(self) -> PhysicalPartialAggregation:

@@ -237,9 +237,22 @@ class PhysicalWindow(Window):
         return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
+class PhysicalWindowRows(PhysicalWindow):
+    """A window whose rows tasks keep in files until it closes, as the reader below ships them. Its
+    keys are those that cut windows apart."""
+
+    @property
+    def reader(self) -> PhysicalReader:
+        assert isinstance(self.child, PhysicalReader)
+        return self.child
+
+    def info(self) -> Info:
+        return {**super().info(), "state": "rows", "in": "files"}
+
+
 class PhysicalAggregation(Aggregation):
     def info(self) -> Info:
-        if not isinstance(self.child, Window):
+        if not isinstance(self.child, Window) or isinstance(self.child, PhysicalWindowRows):
             return super().info()
         # Some reasons hold in ANSI mode only; where none holds the rule has not been asked.
         why = why_not_incremental(self, ansi=False) or why_not_incremental(self, ansi=True)

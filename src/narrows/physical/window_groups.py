@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from narrows.errors import InternalError
 from narrows.expressions.nodes import Column
 from narrows.logical.nodes import Node
-from narrows.physical.kept_groups import KeptGroups, below_computed
+from narrows.physical.above_windows import way_to_window
+from narrows.physical.kept_groups import KeptGroups
 from narrows.physical.nodes import PhysicalStreamingAggregation
 from narrows.physical.stateful_calls import window_call
 from narrows.projection.window_cut import WindowCut
@@ -53,7 +54,7 @@ class WindowGroups(KeptGroups):
 
 def window_groups(rows: Node) -> WindowGroups | None:
     """The windows that the tasks of such a plan keep; None where Spark does, or there are none."""
-    node, above = below_computed(rows)
-    if isinstance(node, PhysicalStreamingAggregation) and node.merges:
-        return WindowGroups(node, above)
+    match way_to_window(rows):
+        case [*above, PhysicalStreamingAggregation() as node] if node.merges:
+            return WindowGroups(node, tuple(above))
     return None

@@ -27,6 +27,7 @@ from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
 from narrows.physical.rules.window_into_reader import WindowIntoReader
+from narrows.physical.rules.window_rows_into_reader import WindowRowsIntoReader
 
 LOGICAL_RULES: tuple[Rule, ...] = (
     ConstantFolding(),  # first: an index that becomes constant prunes more
@@ -52,7 +53,8 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
             ansi, measured
         ),  # after filters: what they drop is in no group
         WindowIntoReader(ansi),  # after those, which leave streams to it
-        EndlessAggregationIntoReader(ansi),  # and to this
+        WindowRowsIntoReader(ansi),  # after that one: what can be folded need not be kept
+        EndlessAggregationIntoReader(ansi),  # as the windows, of streams
         MemoryIntoTasks(),  # after those, which leave nothing else that keeps rows
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
@@ -74,6 +76,7 @@ PRUNING: frozenset[str] = frozenset(
         "JoinFilterIntoReader",
         "PartialAggregationIntoReader",
         "WindowIntoReader",
+        "WindowRowsIntoReader",
         "EndlessAggregationIntoReader",
         "LimitIntoReader",
         "ByIndexProjectionIntoEncoderRewrite",

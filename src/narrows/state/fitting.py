@@ -1,17 +1,25 @@
 """The plan that fits the state that a pipeline has.
 
-What Spark's state store has kept so far stays there: windows, groups, and what functions remember.
-A pipeline that was begun before its tasks could keep it goes on as it did, until it is reset.
+What was kept so far stays where it is: in Spark's state store, or as rows that tasks have kept. A
+pipeline that was begun before its tasks could keep its windows and groups and what is remembered,
+or fold them, goes on as it did, until it is reset.
 """
 
 from __future__ import annotations
+
+import contextlib
 
 from narrows.errors import NarrowsError
 from narrows.explain.plan import Plan
 from narrows.planner.catalog import Catalog
 from narrows.state.folder import StateFolder
 
-_BY_TASKS = frozenset({"WindowIntoReader", "EndlessAggregationIntoReader", "MemoryIntoTasks"})
+_FOLDED = "WindowIntoReader"
+_BY_TASKS = frozenset(
+    {_FOLDED, "WindowRowsIntoReader", "EndlessAggregationIntoReader", "MemoryIntoTasks"}
+)
+_BEFORE = (frozenset({_FOLDED}), _BY_TASKS)
+"""The rules by which tasks keep something, and which of them there may have been none of."""
 
 
 def fitting_plan(
@@ -25,12 +33,11 @@ def fitting_plan(
     try:
         state.check_fits(name, plan.physical)
     except NarrowsError:
-        before = catalog.plan_pipeline(name, pruning=pruning, keep=keep, without=_BY_TASKS)
-        try:
-            state.check_fits(name, before.physical)
-        except NarrowsError:
-            return plan
-        return before
+        for without in _BEFORE:
+            before = catalog.plan_pipeline(name, pruning=pruning, keep=keep, without=without)
+            with contextlib.suppress(NarrowsError):
+                state.check_fits(name, before.physical)
+                return before
     return plan
 
 

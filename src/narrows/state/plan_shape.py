@@ -18,7 +18,12 @@ from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.kept_by_tasks import is_kept_by_tasks
-from narrows.physical.nodes import PhysicalEndlessAggregation, PhysicalStreamingAggregation
+from narrows.physical.nodes import (
+    PhysicalEndlessAggregation,
+    PhysicalStreamingAggregation,
+    PhysicalWindowRows,
+)
+from narrows.physical.window_rows import kept_columns
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
@@ -27,6 +32,8 @@ _JOIN_FORM = 2
 of their rows in another order."""
 _PARTIAL_FORM = "partial 1"
 """Windows and groups that tasks keep, in files of their own."""
+_ROWS_FORM = "rows 1"
+"""The same, as rows: with what is kept of each."""
 
 Shape = Mapping[str, list[dict[str, Any]]]
 
@@ -76,6 +83,8 @@ def _of_source(node: Node) -> Node:
 
 def _form(node: Node) -> object:
     """The form of what is kept, where another version may have another one."""
+    if isinstance(node, PhysicalWindowRows):
+        return [_ROWS_FORM, *kept_columns(node)]
     if node.remembers_rows:
         return f"{FORM}, by tasks" if is_kept_by_tasks(node) else FORM
     if isinstance(node, PhysicalEndlessAggregation):

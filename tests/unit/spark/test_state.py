@@ -226,6 +226,16 @@ def test_rows_that_another_version_remembers_are_refused(
     assert "narrows reset p" in str(raised.value)
 
 
+@pytest.mark.parametrize("after", ["SELECT b", "SELECT a, b"])
+def test_rows_that_tasks_keep_have_the_columns_that_they_had(tmp_path: Path, after: str) -> None:
+    timed = ", eventtime = 'a'"
+    window = "FROM {} WHERE a > 1 GROUP BY tumblingwindow('ss', 2)"
+    claimed(tmp_path, "p", plan(sql=f"SELECT a {window}", more=timed))
+    claimed(tmp_path, "p", plan(sql=f"SELECT a + 1 AS c {window}", more=timed))
+    with pytest.raises(NarrowsError, match="what it remembers between rows changed"):
+        claimed(tmp_path, "p", plan(sql=f"{after} {window}", more=timed))
+
+
 def test_rows_of_a_window_are_not_taken_for_its_aggregates(tmp_path: Path) -> None:
     """What an earlier version began goes on with rows, if it is told to."""
     sql = "SELECT max(a) FROM {} GROUP BY countwindow(2)"

@@ -18,8 +18,9 @@ After:   PhysicalDataSink sink=out_json
                    └─PhysicalDataSource source=ev
 
 Recognises: in a pipeline, a tumbling, hopping or session window that keeps aggregates, right above
-a reader, or above a filter that the reader can run; under filters and projections alone. Its keys
-and arguments the reader can compute, and its calls can be taken apart
+a reader, or above a filter that the reader can run. Above it stands what can be made of windows
+that close, each time by itself: filters, projections, joins with tables, ORDER BY ... PER BATCH.
+Its keys and arguments the reader can compute, and its calls can be taken apart
 (`physical/partial_calls.py`). No state store keeps groups then, and no row of an open window
 crosses the JVM: each task of a micro-batch leaves a file, and those files are merged when the
 watermark has passed the end of windows (`worker/windows/`).
@@ -28,8 +29,8 @@ Refuses: streams without event time, whose windows close with the time of day. K
 floating numbers, of which two may be equal and differ. In ANSI mode sums of whole numbers, and
 everywhere of DECIMALs with 38 digits: whether they overflow is for Spark to say. DISTINCT and
 approx_count_distinct, which would keep every value; first and last, for files of groups have no
-order; and what else `PartialAggregationIntoReader` refuses. Joins, functions that remember rows and
-anything else above windows that goes by more than one row.
+order; and what else `PartialAggregationIntoReader` refuses. Functions that remember rows, DISTINCT
+and groups of groups above windows, which go on when a window has closed.
 
 Terminates: each step puts a partial aggregation below a window, where no other finds its place.
 """
@@ -41,9 +42,9 @@ from dataclasses import dataclass, replace
 
 from narrows.logical.nodes import DataSink, NamedExpr, Node
 from narrows.logical.walk import fresh_numbers, topological, transform_up
+from narrows.physical.above_windows import way_to_window
 from narrows.physical.begun_in_reader import begun_in_reader, testing_reader
 from narrows.physical.execution import rows_of
-from narrows.physical.kept_groups import below_computed
 from narrows.physical.nodes import PhysicalReader, PhysicalStreamingAggregation
 from narrows.physical.rules.filter_into_decoder import narrow_shipping
 from narrows.physical.stateful_calls import window_call
@@ -58,7 +59,7 @@ class WindowIntoReader:
     def apply(self, plan: Node) -> Node | None:
         if not any(isinstance(node, DataSink) for node in topological(plan)):
             return None
-        window, _ = below_computed(rows_of(plan))
+        window = next(reversed(way_to_window(rows_of(plan))), None)
         fresh = fresh_numbers(plan)
 
         def split_window(node: Node) -> Node | None:

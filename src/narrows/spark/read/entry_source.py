@@ -47,16 +47,16 @@ def entry_to_read(spec: ReadSpec) -> tuple[int, Entry]:
     return number, EntryLog(spec.entry_log).entry(number)
 
 
-def is_read_in_place(physical_plan: str) -> bool:
+def is_read_in_place(physical_plan: str, reader: str = _READER) -> bool:
     """Does nothing stand above the rows of the entry, in the words of Spark, that it would make
-    once and keep? False where that is not to be seen."""
+    once and keep? False where that is not to be seen. `reader` is the function that reads them."""
     above: list[tuple[int, str]] = []
     seen = False
     for line in physical_plan.splitlines():
         text = line.lstrip(" :+-|")
         depth = len(line) - len(text)
         above = [each for each in above if each[0] < depth]
-        if _READER in text:
+        if reader in text:
             seen = True
             if any("Exchange" in other for _, other in above):
                 return False

@@ -17,7 +17,7 @@ from narrows.spark.read.reader import partial_spec
 from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.endless_tasks import folding_groups
 from narrows.spark.streaming.entry_tasks import EntryJobs
-from narrows.spark.streaming.merged_groups import finish_of
+from narrows.spark.streaming.made_of_groups import PlanAbove
 from narrows.spark.streaming.window_steps import SparkJobs, told_files, told_of_entry
 from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.endless.keeper import EndlessKeeper
@@ -70,7 +70,8 @@ def endless_steps(
     read = replace(place(groups.partial.reader, spec), partial=None)
     kept = EndlessSpec(read, spec.partial, str(context.state.windows(pipeline).absolute()))
     own = OwnSession(context.spark)
-    finish = finish_of(own.spark, plan, groups)
+    finish = PlanAbove(context, plan, place).of_groups(groups)
     jobs = SparkJobs(own.spark, kept, EndlessTask, write, finish, context.parallelism)
+    jobs.check()
     folds = EntryJobs(own, folding_groups(kept, jobs.finished_by, write), read.partitions)
     return EndlessSteps(own, folds, jobs, EndlessKeeper(kept, write, jobs))

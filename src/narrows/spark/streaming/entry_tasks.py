@@ -8,6 +8,7 @@ job of Spark's for each entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -72,6 +73,18 @@ def _always(tasks: int) -> Hashable | None:
     return ()
 
 
+@contextmanager
+def waiting_for_tables() -> Iterator[None]:
+    """While a job is planned: a table that is not there somebody writes anew, most likely, and the
+    entry waits for it."""
+    try:
+        yield
+    except NarrowsError as error:
+        if any(problem.code is not Code.UNREADABLE_FILE for problem in error.problems):
+            raise
+        raise SourceUnavailableError(error.problems[0].message) from error
+
+
 class EntryJobs:
     """A job for each entry, whatever its tasks do."""
 
@@ -92,13 +105,8 @@ class EntryJobs:
     def run(self, number: int, tasks: int) -> list[Row]:
         """What the tasks of an entry's job tell."""
         set_entry(self._spark, number)
-        try:
+        with waiting_for_tables():
             job = self._job(tasks)
-        except NarrowsError as error:
-            if any(problem.code is not Code.UNREADABLE_FILE for problem in error.problems):
-                raise
-            # A table is not there: somebody writes it anew, most likely. The entry waits for it.
-            raise SourceUnavailableError(error.problems[0].message) from error
         return job.told.collect()
 
     def _job(self, tasks: int) -> EntryJob:

@@ -17,11 +17,12 @@ from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.errors import InternalError
 from narrows.schema import DataType
-from narrows.spark.read.entry_source import set_entry
-from narrows.spark.sql.own_session import OwnSession
-from narrows.spark.streaming.entry_tasks import EntryJobs
+from narrows.spark.read.entry_source import is_read_in_place, set_entry
+from narrows.spark.sql.own_session import OwnSession, brought_into, physical_plan
+from narrows.spark.streaming.entry_tasks import EntryJobs, waiting_for_tables
 from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.streaming.window_tasks import (
+    READER,
     TOLD,
     MakeMerging,
     closed_frame,
@@ -44,12 +45,16 @@ _ROWS_A_TASK = 50_000
 class SparkFinish:
     """What Spark makes of merged groups, where tasks cannot."""
 
+    spark: SparkSession
+    """Where it is said how: it knows the user's functions, and tables."""
     columns: Sequence[tuple[str, DataType]]
-    """Those of a group."""
-    rows: Callable[[DataFrame], DataFrame]
-    """The rows that sinks take."""
+    """Those of a group, or of a row of a window that closed."""
+    rows: Callable[[DataFrame, bool], DataFrame]
+    """The rows that sinks take; with `in_place` if one task has all that it is made of."""
     again: bool
-    """May Spark make them in the same way in every step?"""
+    """May Spark make them in the same way in every step, but for what it has shuffled?"""
+    row_by_row: bool
+    """Is there nothing that it would shuffle?"""
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,24 @@ class SparkJobs:
     """At most."""
     _frames: dict[tuple[int, bool], DataFrame] = field(default_factory=dict)
     _finished: dict[int, DataFrame] = field(default_factory=dict)
+    """What Spark makes of groups of so many tasks, where it may do so again."""
+    _shuffled: set[int] = field(default_factory=set)
+    """How many tasks those had where it may not."""
 
     @property
     def finished_by(self) -> Finish | None:
         """What tasks make of groups; None where Spark goes on."""
         return self.finish if isinstance(self.finish, Finish) else None
 
+    def check(self) -> None:
+        """What Spark will not take is said now, and not when there is something to make."""
+        if isinstance(self.finish, SparkFinish):
+            self._finish_of(self.finish, 1)
+
     def close(self, merge: Merge) -> Closed:
+        if isinstance(self.finish, SparkFinish) and not self.spec.merges:
+            write_merge(self.spec.folder, merge)  # Spark can have rows right out of the files
+            return Closed(self._computed(self.finish, self._tasks(merge), merge.number), ())
         return self.closed(self._merged(merge, self.finished_by), merge.number)
 
     def closed(self, answers: Sequence[dict[str, Any]], number: int) -> Closed:
@@ -89,17 +105,40 @@ class SparkJobs:
 
     def _computed(self, finish: SparkFinish, tasks: int, number: int) -> list[Receipts]:
         set_entry(self.spark, number)  # it is the step's that is written
-        if tasks not in self._finished or not finish.again:
-            groups = closed_frame(self.spark, self.spec.folder, finish.columns, tasks)
-            self._finished[tasks] = written_by_tasks(finish.rows(groups), self.write)
-        return receipts_told(self._finished[tasks].collect(), number)
+        with waiting_for_tables():
+            made = self._finish_of(finish, tasks)
+        return receipts_told(made.collect(), number)
+
+    def _finish_of(self, finish: SparkFinish, tasks: int) -> DataFrame:
+        made = self._finished.get(tasks)
+        if made is None:
+            closed = closed_frame(finish.spark, self.spec, self.merging, finish.columns, tasks)
+            rows = finish.rows(closed, tasks == 1)
+            made = brought_into(self.spark, written_by_tasks(rows, self.write))
+            if self._lasts(finish, tasks, made):
+                self._finished[tasks] = made
+        return made
+
+    def _lasts(self, finish: SparkFinish, tasks: int, made: DataFrame) -> bool:
+        """Can it be run again? What Spark has shuffled or broadcast, it would not make again; of
+        one task's rows it need not shuffle any, as a rule."""
+        if finish.row_by_row:
+            return True
+        if not finish.again or tasks > 1 or tasks in self._shuffled:
+            return False
+        if is_read_in_place(physical_plan(self.spark, made), READER):
+            return True
+        self._shuffled.add(tasks)
+        return False
 
     def compact(self, merge: Merge) -> Sequence[GroupsFile]:
         return told_files(self._merged(merge, None), "rest")
 
+    def _tasks(self, merge: Merge) -> int:
+        return max(1, min(self.tasks, merge.groups // _ROWS_A_TASK))
+
     def _merged(self, merge: Merge, finish: Finish | None) -> list[dict[str, Any]]:
-        tasks = max(1, min(self.tasks, merge.groups // _ROWS_A_TASK))
-        frame = self._frame(tasks, finish)
+        frame = self._frame(self._tasks(merge), finish)
         write_merge(self.spec.folder, merge)
         return [json.loads(row[TOLD]) for row in frame.collect()]
 

@@ -2,7 +2,8 @@
 
     folding          an entry ──► rows, folded into windows ──► a file of groups for each task
     merging_frame    files of groups ──► windows that closed ──► the sink, or a file for Spark
-    closed_frame     those files ──► Spark
+    closed_frame     those files ──► Spark; or the files of groups, if these are rows that nothing
+                     has to be merged of
 
 The last two are the same for groups that no window ends (`endless_tasks.py`), but for the task.
 
@@ -39,6 +40,8 @@ from narrows.worker.write import receipts_to_text, write_task
 TOLD = "told"
 TOLD_SCHEMA = f"{TOLD} STRING"
 _CLOSED = "closed"
+READER = "read_closed_rows"
+"""What Spark calls the function by which windows that closed are read."""
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -135,23 +138,35 @@ def _write_closed(path: Path, batches: Batches) -> bool:
 
 
 def closed_frame(
-    spark: SparkSession, folder: str, columns: Sequence[tuple[str, DataType]], tasks: int
+    spark: SparkSession,
+    spec: WindowSpec | EndlessSpec,
+    make: MakeMerging,
+    columns: Sequence[tuple[str, DataType]],
+    tasks: int,
 ) -> DataFrame:
     """The groups that so many tasks have left, in the step whose number is set when it is run
-    (`read/entry_source.py`)."""
-    names = [name for name, _ in columns]
+    (`read/entry_source.py`); or that there are in the files that it says."""
+    carried = Carried((spec, make, tuple(name for name, _ in columns)))
 
-    def read(numbers: Batches) -> Batches:
-        step, part = batch_and_task()
-        for _ in numbers:
-            path = _closed_path(folder, step, part)
-            if not path.exists():
-                continue
-            with pa.memory_map(str(path)) as mapped:
-                for batch in pa.ipc.open_file(mapped).read_all().to_batches():
-                    yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+    def read_closed_rows(numbers: Batches) -> Batches:
+        spec, make, names = carried.value
+        step, _ = batch_and_task()
+        for batch in numbers:
+            for task in batch.column(0).to_pylist():
+                if spec.merges:
+                    found = _read_closed(_closed_path(spec.folder, step, task))
+                else:
+                    found = make(spec, read_merge(spec.folder), task, tasks).rows()
+                for rows in found:
+                    yield pa.RecordBatch.from_arrays(rows.columns, names=list(names))
 
-    return spark.range(0, tasks, 1, tasks).mapInArrow(read, spark_struct(columns))
+    return spark.range(0, tasks, 1, tasks).mapInArrow(read_closed_rows, spark_struct(columns))
+
+
+def _read_closed(path: Path) -> Batches:
+    if path.exists():
+        with pa.memory_map(str(path)) as mapped:
+            yield from pa.ipc.open_file(mapped).read_all().to_batches()
 
 
 def sweep_closed(folder: str) -> None:

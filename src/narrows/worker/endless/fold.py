@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -22,6 +23,9 @@ class EndlessSpec:
     what: PartialAggregation
     folder: str
     """Where the log of steps is, and the groups."""
+
+    merges: ClassVar[bool] = True
+    """Must a task have all groups of a key?"""
 
 
 def groups_writer(spec: EndlessSpec, level: int = 0, made: int = 0) -> GroupsWriter:

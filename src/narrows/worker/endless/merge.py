@@ -22,7 +22,7 @@ from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggreg
 from narrows.schema import TINYINT
 from narrows.worker.endless.fold import EndlessSpec, groups_writer
 from narrows.worker.partial_aggregator import fold, fold_by
-from narrows.worker.windows.groups_file import BUCKETS, OpenGroups
+from narrows.worker.windows.groups_file import OpenGroups, share_of_buckets
 from narrows.worker.windows.merge import Merge
 from narrows.worker.windows.steps import GroupsFile
 
@@ -39,7 +39,7 @@ class EndlessTask:
 
     def __init__(self, spec: EndlessSpec, merge: Merge, task: int, tasks: int) -> None:
         self._what, self._spec, self._merge = spec.what, spec, merge
-        self._buckets = range(BUCKETS * task // tasks, BUCKETS * (task + 1) // tasks)
+        self._buckets = share_of_buckets(task, tasks)
         self.rest: GroupsFile | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:

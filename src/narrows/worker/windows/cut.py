@@ -1,6 +1,6 @@
 """What all kinds of windows that tasks keep have in common.
 
-What is kept are *groups*: tables of these columns, each row a partial result.
+What is kept are *groups*: tables of these columns, each row a partial result (`kept.py`).
 
     keys ...   place ...   folds ...        a place is one column, or more: see the kinds
 
@@ -20,6 +20,8 @@ import pyarrow as pa
 from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.projection.values import ColumnValue
 from narrows.schema import BIGINT
+from narrows.worker.partial_aggregator import fold
+from narrows.worker.windows.kept import Kept, KeptRows
 
 Times = npt.NDArray[np.int64]
 
@@ -40,16 +42,15 @@ class Cut(Protocol):
     def placed(self, rows: pa.RecordBatch, times: Times, since: int) -> Placed:
         """The rows that are in some window that is still open."""
 
-    def fold(self, what: PartialAggregation, groups: pa.Table) -> pa.Table:
-        """Groups that belong together as one."""
+    def fold(self, what: Kept, groups: pa.Table) -> pa.Table:
+        """Groups that belong together as one; rows that do, with the same place."""
 
-    def closed(
-        self, what: PartialAggregation, groups: pa.Table, since: int, until: int
-    ) -> pa.Table:
+    def closed(self, what: Kept, groups: pa.Table, since: int, until: int) -> pa.Table:
         """The windows that closed, of all their groups: a row for each window and key, with its
-        start and its end in place of the groups' places."""
+        start and its end in place of the groups' places. Or, where those are rows, each of them for
+        each of its windows."""
 
-    def open(self, what: PartialAggregation, groups: pa.Table, until: int) -> pa.Table:
+    def open(self, what: Kept, groups: pa.Table, until: int) -> pa.Table:
         """The groups that windows still wait for."""
 
     def first_end(self, places: list[Times]) -> int:
@@ -70,7 +71,14 @@ def with_places(what: PartialAggregation, places: int, width: int) -> PartialAgg
     return replace(what, keys=(*what.keys, *added), names=names)
 
 
-def place_columns(what: PartialAggregation, places: int, groups: pa.Table) -> list[Times]:
+def fold_equal(what: Kept, places: int, groups: pa.Table) -> pa.Table:
+    """Groups with the same keys and place as one; `what` is without places."""
+    if isinstance(what, KeptRows):
+        return groups
+    return fold(with_places(what, places, 0), groups)
+
+
+def place_columns(what: Kept, places: int, groups: pa.Table) -> list[Times]:
     """Where the groups are; `what` is without places."""
     first = len(what.keys)
     return [numbers(groups.column(first + place)) for place in range(places)]
@@ -80,7 +88,7 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Times:
     return np.asarray(column, dtype=np.int64)
 
 
-def ends_of(what: PartialAggregation, cut: Cut) -> Callable[[pa.Table], tuple[int, int]]:
+def ends_of(what: Kept, cut: Cut) -> Callable[[pa.Table], tuple[int, int]]:
     """When the first window of some groups is over, and when the last one is."""
 
     def ends(groups: pa.Table) -> tuple[int, int]:

@@ -18,9 +18,8 @@ from math import gcd
 import numpy as np
 import pyarrow as pa
 
-from narrows.projection.partial_aggregation import PartialAggregation
-from narrows.worker.partial_aggregator import fold
-from narrows.worker.windows.cut import Placed, Times, place_columns, with_places
+from narrows.worker.windows.cut import Placed, Times, fold_equal, place_columns
+from narrows.worker.windows.kept import Kept
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,10 @@ class FixedCut:
         named = [*rows.schema.names, "place0"]
         return Placed(pa.RecordBatch.from_arrays([*rows.columns, pa.array(panes)], named), late)
 
-    def fold(self, what: PartialAggregation, groups: pa.Table) -> pa.Table:
-        return fold(with_places(what, 1, 0), groups)
+    def fold(self, what: Kept, groups: pa.Table) -> pa.Table:
+        return fold_equal(what, 1, groups)
 
-    def closed(
-        self, what: PartialAggregation, groups: pa.Table, since: int, until: int
-    ) -> pa.Table:
+    def closed(self, what: Kept, groups: pa.Table, since: int, until: int) -> pa.Table:
         (panes,) = place_columns(what, 1, groups)
         parts = []
         for ends, is_in in self._windows(panes):
@@ -66,7 +63,7 @@ class FixedCut:
         together = parts[0] if len(parts) == 1 else pa.concat_tables(parts)
         return _with_ends(what, self.fold(what, together), self.size)
 
-    def open(self, what: PartialAggregation, groups: pa.Table, until: int) -> pa.Table:
+    def open(self, what: Kept, groups: pa.Table, until: int) -> pa.Table:
         (panes,) = place_columns(what, 1, groups)
         return self.fold(what, groups.filter(pa.array(self._last_ends(panes) > until)))
 
@@ -96,13 +93,13 @@ class FixedCut:
         return found
 
 
-def _placed_at(what: PartialAggregation, groups: pa.Table, places: Times) -> pa.Table:
+def _placed_at(what: Kept, groups: pa.Table, places: Times) -> pa.Table:
     """The groups with other places."""
     place = len(what.keys)
     return groups.set_column(place, groups.field(place), pa.array(places))
 
 
-def _with_ends(what: PartialAggregation, groups: pa.Table, size: int) -> pa.Table:
+def _with_ends(what: Kept, groups: pa.Table, size: int) -> pa.Table:
     """The groups of whole windows, whose places are starts, with their ends behind those."""
     (starts,) = place_columns(what, 1, groups)
     return groups.add_column(len(what.keys) + 1, "place1", pa.array(starts + size))

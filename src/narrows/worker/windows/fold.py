@@ -1,4 +1,5 @@
-"""What a task does with the rows that it reads: folds them by key and place in time, into a file.
+"""What a task does with the rows that it reads: folds them by key and place in time, into a file;
+or leaves them there as they are, if they have to be kept.
 
 Rows that are too late for all their windows go no further, and are counted.
 """
@@ -6,15 +7,15 @@ Rows that are too late for all their windows go no further, and are counted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.worker.partial_aggregator import PartialAggregator, as_partial
 from narrows.worker.windows.cut import Cut, Times, ends_of, with_places
 from narrows.worker.windows.groups_file import GroupsWriter
+from narrows.worker.windows.kept import AsTheyAre, Folds, Kept, KeptRows, row_groups
 from narrows.worker.windows.spec import WindowSpec
 from narrows.worker.windows.steps import GroupsFile, StepLog
 
@@ -29,21 +30,15 @@ class Folded(NamedTuple):
     late: int
 
 
-class _Folds(Protocol):
-    def add(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch | pa.Table]: ...
-
-    def rest(self) -> Iterator[pa.RecordBatch | pa.Table]: ...
-
-
 def fold_rows(spec: WindowSpec, rows: Iterator[pa.RecordBatch], since: int) -> Folded:
     """Folds the rows of a task; `since` is where the watermark was, in microseconds."""
     cut, late = spec.cut, 0
-    folds: _Folds | None = None
+    folds: Folds | None = None
     ends = ends_of(spec.what, cut)
     writer = GroupsWriter(StepLog(spec.folder).groups, len(spec.what.keys), ends)
     for batch in rows:
         if folds is None:
-            folds = _folds(with_places(spec.what, cut.places, batch.num_columns), spec, cut)
+            folds = _folds(spec.what, cut, batch.num_columns)
         times = batch.column(spec.event_time.place)
         placed = cut.placed(batch, _microseconds(times, spec.event_time.unit), since)
         late += placed.late
@@ -54,21 +49,32 @@ def fold_rows(spec: WindowSpec, rows: Iterator[pa.RecordBatch], since: int) -> F
     return Folded(writer.finish(), late)
 
 
-def _folds(what: PartialAggregation, spec: WindowSpec, cut: Cut) -> _Folds:
-    return _Touching(what, spec.what, cut) if cut.grows else PartialAggregator(what)
+def _folds(what: Kept, cut: Cut, width: int) -> Folds:
+    """Of rows that have so many columns of their own."""
+    if cut.grows:
+        return _Touching(what, cut, width)
+    if isinstance(what, KeptRows):
+        return AsTheyAre(what, cut.places)
+    return PartialAggregator(with_places(what, cut.places, width))
 
 
 class _Touching:
     """Folds what belongs together by more than being equal."""
 
-    def __init__(self, placed: PartialAggregation, what: PartialAggregation, cut: Cut) -> None:
-        self._placed, self._what, self._cut = placed, what, cut
+    def __init__(self, what: Kept, cut: Cut, width: int) -> None:
+        self._what, self._cut, self._width = what, cut, width
         self._waiting: list[pa.RecordBatch] = []
 
     def add(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
-        self._waiting.append(as_partial(self._placed, rows))
+        self._waiting.append(self._alone(rows))
         if sum(each.num_rows for each in self._waiting) >= _FOLDED_TOGETHER:
             yield from self.rest()
+
+    def _alone(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Each row as a group."""
+        if isinstance(self._what, KeptRows):
+            return row_groups(self._what, self._cut.places, rows)
+        return as_partial(with_places(self._what, self._cut.places, self._width), rows)
 
     def rest(self) -> Iterator[pa.Table]:
         if self._waiting:

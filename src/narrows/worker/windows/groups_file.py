@@ -34,6 +34,8 @@ _OTHER_BITS = np.uint64(58)
 _BUCKET = "bucket"
 _WRITTEN_TOGETHER = 65_536
 """Rows: small batches would be many slices to put together again."""
+_WRITTEN_BYTES = 32 << 20
+"""Or so much of them: rows may be long."""
 _HINT = "restore the state folder from a backup, or start the pipeline anew: `narrows reset`"
 
 
@@ -69,7 +71,10 @@ class GroupsWriter:
             groups = pa.Table.from_batches([groups])
         if groups.num_rows:
             self._waiting.append(groups)
-        if sum(each.num_rows for each in self._waiting) >= _WRITTEN_TOGETHER:
+        if (
+            sum(each.num_rows for each in self._waiting) >= _WRITTEN_TOGETHER
+            or sum(each.nbytes for each in self._waiting) >= _WRITTEN_BYTES
+        ):
             self._write()
 
     def _write(self) -> None:
@@ -172,6 +177,10 @@ class OpenGroups:
             if self._rows(first, last):
                 yield self._of(first, last)
             first = last
+
+    def each(self) -> Iterator[pa.Table]:
+        """All groups, as they stand in the files: those of a key come several times."""
+        return (pa.Table.from_batches([batch.groups]) for batch in self._batches)
 
     def _rows(self, first: int, last: int) -> int:
         return sum(int(batch.bounds[last] - batch.bounds[first]) for batch in self._batches)

@@ -1,6 +1,8 @@
-"""What tasks make of the files when windows close: one row for each window and key.
+"""What tasks make of the files when windows close: one row for each window and key, or all rows of
+each window.
 
-Each task has some buckets of keys, and takes no more of them at once than fit into memory well.
+Each task has some buckets of keys, and takes no more of them at once than fit into memory well. Or
+it has some of the files, where nothing has to be merged.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from narrows.schema import TIMESTAMP
 from narrows.worker.evaluate import evaluate, keep
 from narrows.worker.windows.cut import ends_of
 from narrows.worker.windows.groups_file import GroupsWriter, OpenGroups, share_of_buckets
+from narrows.worker.windows.kept import KeptRows
 from narrows.worker.windows.spec import Finish, WindowSpec
 from narrows.worker.windows.steps import GroupsFile
 
@@ -63,7 +66,7 @@ class MergingTask:
 
     def __init__(self, spec: WindowSpec, merge: Merge, task: int, tasks: int) -> None:
         self._spec, self._merge, self._cut = spec, merge, spec.cut
-        self._buckets = share_of_buckets(task, tasks)
+        self._task, self._tasks = task, tasks
         self.rest: GroupsFile | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:
@@ -71,18 +74,38 @@ class MergingTask:
         keeps = merge.level is not None
         ends = ends_of(what, self._cut)
         writer = GroupsWriter(merge.folder, len(what.keys), ends, merge.level or 0)
-        for groups in OpenGroups(merge.folder, merge.files).some(self._buckets, _MERGED_TOGETHER):
+        for groups in self._groups():
             closed = self._cut.closed(what, groups, merge.since, merge.until)
             yield from self._with_times(closed)
             if keeps:
                 writer.add(self._cut.open(what, groups, merge.until))
         self.rest = writer.finish()
 
+    def _groups(self) -> Iterator[pa.Table]:
+        """Those of this task; what belongs together in one piece."""
+        folder, files = self._merge.folder, self._merge.files
+        if not self._spec.merges:
+            return OpenGroups(folder, _shares(files, self._tasks)[self._task]).each()
+        buckets = share_of_buckets(self._task, self._tasks)
+        return OpenGroups(folder, files).some(buckets, _MERGED_TOGETHER)
+
     def _with_times(self, closed: pa.Table) -> Iterator[pa.RecordBatch]:
-        for place in range(len(self._spec.what.keys), len(self._spec.what.keys) + 2):
+        keys = len(self._spec.what.keys)
+        for place in range(keys, keys + 2):
             times = closed.column(place).cast(arrow_type(TIMESTAMP))
             closed = closed.set_column(place, closed.field(place).name, times)
-        yield from closed.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
+        if isinstance(self._spec.what, KeptRows):
+            closed = closed.select(range(keys, closed.num_columns))  # rows have them anyway
+        for first in range(0, closed.num_rows, _SHIPPED_ROWS):
+            yield from closed.slice(first, _SHIPPED_ROWS).combine_chunks().to_batches()
+
+
+def _shares(files: Sequence[GroupsFile], tasks: int) -> list[list[GroupsFile]]:
+    """Files for so many tasks, which have about as many groups each."""
+    shares: list[list[GroupsFile]] = [[] for _ in range(tasks)]
+    for file in sorted(files, key=lambda file: (-file.rows, file.name)):
+        min(shares, key=lambda share: sum(each.rows for each in share)).append(file)
+    return shares
 
 
 def finished(finish: Finish, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from narrows.arrow.key_hash import key_numbers
-from narrows.projection.partial_aggregation import PartialAggregation
 from narrows.worker.partial_aggregator import fold_by
 from narrows.worker.windows.cut import Placed, Times, place_columns
+from narrows.worker.windows.kept import Kept, KeptRows
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SessionCut:
         columns = [*rows.columns, pa.array(times), pa.array(ends)]
         return Placed(pa.RecordBatch.from_arrays(columns, named), late)
 
-    def fold(self, what: PartialAggregation, groups: pa.Table) -> pa.Table:
+    def fold(self, what: Kept, groups: pa.Table) -> pa.Table:
         if not groups.num_rows:
             return groups
         width = len(what.keys)
@@ -50,28 +50,31 @@ class SessionCut:
         begins[1:] = (keys[1:] != keys[:-1]) | (starts[1:] > _ends_so_far(keys, ends)[:-1])
         if begins.all():
             return groups
-        first = np.flatnonzero(begins)
-        sessions = pa.array(np.cumsum(begins) - 1)
+        first, sessions = np.flatnonzero(begins), np.cumsum(begins) - 1
+        starts, ends = starts[first], np.maximum.reduceat(ends, first)
+        if isinstance(what, KeptRows):
+            back = np.argsort(order)  # rows stay where they are, for they may be long
+            bounds = [pa.array(each[sessions][back]) for each in (starts, ends)]
+            columns = [*groups.columns[:width], *bounds, *groups.columns[width + 2 :]]
+            return pa.table(columns, groups.column_names)
         sorted_groups = groups.take(pa.array(order))
         parts = pa.table(
-            [sessions, *sorted_groups.columns[width + 2 :]], ["s", *what.names[width:]]
+            [pa.array(sessions), *sorted_groups.columns[width + 2 :]], ["s", *what.names[width:]]
         )
         folded = fold_by(1, what.folds, parts).columns[1:]
         columns = [
             *sorted_groups.select(range(width)).take(pa.array(first)).columns,
-            pa.array(starts[first]),
-            pa.array(np.maximum.reduceat(ends, first)),
+            pa.array(starts),
+            pa.array(ends),
             *folded,
         ]
         return pa.table(columns, groups.column_names)
 
-    def closed(
-        self, what: PartialAggregation, groups: pa.Table, since: int, until: int
-    ) -> pa.Table:
+    def closed(self, what: Kept, groups: pa.Table, since: int, until: int) -> pa.Table:
         merged = self.fold(what, groups)
         return merged.filter(pa.array(place_columns(what, 2, merged)[1] <= until))
 
-    def open(self, what: PartialAggregation, groups: pa.Table, until: int) -> pa.Table:
+    def open(self, what: Kept, groups: pa.Table, until: int) -> pa.Table:
         merged = self.fold(what, groups)
         return merged.filter(pa.array(place_columns(what, 2, merged)[1] > until))
 

@@ -1,0 +1,29 @@
+"""Windows whose rows tasks keep: rows come as they were shipped, with the bounds of their windows.
+
+PhysicalProject fields=[k; count(DISTINCT a)]              Spark's part, when windows close
+└─PhysicalAggregation keys=[k], calls=[count(DISTINCT a)]
+  └─PhysicalWindowRows window=..., state=rows, in=files    what tasks keep, of each row
+    └─PhysicalDecoder                                      what this ships
+"""
+
+from __future__ import annotations
+
+from narrows.logical.nodes import Node
+from narrows.logical.walk import topological
+from narrows.physical.nodes import PhysicalWindowRows
+from narrows.projection.columns import DecodeProjection
+
+
+def kept_columns(node: PhysicalWindowRows) -> list[str]:
+    """What is kept of a row: the columns that its reader ships."""
+    reader = node.reader
+    source = reader.source
+    shipped = DecodeProjection(source.schema, reader.shipped, metadata=source.metadata).columns
+    columns = [f"{each.text} {each.aspect.name} {each.dtype}" for each in shipped]
+    return [*columns, "order"] if reader.order else columns
+
+
+def window_rows(rows: Node) -> PhysicalWindowRows | None:
+    """The window whose rows the tasks of such a plan keep; None where there is none."""
+    found = (node for node in topological(rows) if isinstance(node, PhysicalWindowRows))
+    return next(found, None)
