@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.target import WriteSpec
-from narrows.spark.streaming import entry_loop
-from narrows.spark.streaming.entry_loop import EntryLoop, WritingSteps
+from narrows.spark.entries import entry_loop
+from narrows.spark.entries.entry_loop import EntryLoop, WritingSteps
 from narrows.spark.streaming.feed import Feed
 from narrows.spark.streaming.handover import begin_position, end_position
 from narrows.spark.write.sink import RowsWritten

@@ -29,6 +29,8 @@ from narrows.stateful.functions.earlier import Lag
 from narrows.stateful.functions.evaluate import BoundFunction, RowCalls
 from narrows.stateful.windows.count import CountWindow
 from narrows.stateful.windows.sliding import SlidingWindow
+from narrows.worker.keeping import fewer_files
+from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
 from narrows.worker.remembered import keeper as keeper_module
 from narrows.worker.remembered.functions import Functions, ResultType
 from narrows.worker.remembered.groups import ChangedGroups
@@ -36,8 +38,6 @@ from narrows.worker.remembered.keeper import MemoryKeeper, Time, place_of
 from narrows.worker.remembered.store import Merge
 from narrows.worker.remembered.task import Remembers, RememberSpec, advance, remember
 from narrows.worker.remembered.windows import BOUNDS, TIME, RowShape, RowWindows
-from narrows.worker.windows import fewer_files
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts
 
 Row = tuple[str | None, int | None]

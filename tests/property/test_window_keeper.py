@@ -33,6 +33,7 @@ from narrows.stateful.windows.hopping import HoppingWindow
 from narrows.stateful.windows.session import SessionWindow
 from narrows.stateful.windows.window import SparkWindow
 from narrows.worker.event_time import EventTime
+from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.read_spec import ReadSpec
 from narrows.worker.windows import keeper as keeper_module
 from narrows.worker.windows.fold import Folded, fold_rows
@@ -40,7 +41,6 @@ from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.kept import Kept, KeptRows
 from narrows.worker.windows.merge import Merge, MergingTask
 from narrows.worker.windows.spec import WindowSpec
-from narrows.worker.windows.steps import GroupsFile
 from narrows.worker.write import Receipts
 
 Row = tuple[str | None, int | None, int]

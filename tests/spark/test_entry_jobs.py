@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.physical.execution import ExecutionMode
 from narrows.spark.compile import plan
-from narrows.spark.streaming.entry_plan import EntryPlan
+from narrows.spark.entries.entry_plan import EntryPlan
 from support.waiting import await_that
 
 FILES = 3

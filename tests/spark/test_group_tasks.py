@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 import narrows
 from narrows.physical.execution import ExecutionMode
-from narrows.worker.windows import fewer_files
-from narrows.worker.windows.steps import StepLog
+from narrows.worker.keeping import fewer_files
+from narrows.worker.keeping.steps import StepLog
 from support.kept_calls import COLUMNS, all_calls, chosen_calls, random_columns, spread_calls
 
 ROWS, FILES = 240, 4

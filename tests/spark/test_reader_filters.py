@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from narrows.expressions.nodes import Expr
-from narrows.physical.worker_predicate import leaf_test
+from narrows.physical.in_reader.worker_predicate import leaf_test
 from narrows.sql.parser.types import read_schema
 from narrows.worker.evaluate import evaluate
 from support.bound import bound

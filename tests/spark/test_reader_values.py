@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.demand import ALL
 from narrows.expressions.nodes import Expr
-from narrows.physical.worker_predicate import leaf_value, worker_value
+from narrows.physical.in_reader.worker_predicate import leaf_value, worker_value
 from narrows.projection.columns import DecodeProjection
 from narrows.spark.sql.types import our_type
 from narrows.sql.parser.types import read_schema

@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.functions import arrow_udf
 
 import narrows
+from narrows.spark.keeping import window_steps
+from narrows.spark.keeping.window_steps import SparkJobs
+from narrows.spark.keeping.window_tasks import closed_frame
 from narrows.spark.run.pipeline_run import PipelineRun
-from narrows.spark.streaming import window_steps
-from narrows.spark.streaming.window_steps import SparkJobs
-from narrows.spark.streaming.window_tasks import closed_frame
+from narrows.worker.keeping.steps import StepLog
 from narrows.worker.windows.keeper import Closed
 from narrows.worker.windows.merge import Merge
-from narrows.worker.windows.steps import StepLog
 from support.waiting import await_that
 
 ROWS, FILES = 300, 3

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
-from narrows.worker.windows.steps import StepLog
+from narrows.worker.keeping.steps import StepLog
 from support.kept_calls import COLUMNS, all_calls, chosen_calls, random_columns, spread_calls
 
 ROWS, FILES = 300, 3

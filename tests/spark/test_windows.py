@@ -20,9 +20,9 @@ from narrows.planner.query import plan
 from narrows.spark.read.reader import read_spec
 from narrows.spark.windows.closing import ClosedMark
 from narrows.worker.dead_letters import read_dead_letters
+from narrows.worker.keeping.steps import StepLog
 from narrows.worker.read import read_share
 from narrows.worker.watermark import checkpoint_watermark
-from narrows.worker.windows.steps import StepLog
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from typing import NamedTuple
 from narrows.expressions.nodes import Call, Column, Expr
 from narrows.logical.conjuncts import split
 from narrows.logical.nodes import Aggregation, NamedExpr, Node, default_name, relation_of
+from narrows.physical.in_reader.partial_calls import take_apart
+from narrows.physical.in_reader.partial_steps import TypeOf
+from narrows.physical.in_reader.worker_aggregation import can_compute, can_fold, computed_type
+from narrows.physical.in_reader.worker_predicate import leaf_test
 from narrows.physical.kept_groups import is_of_one_row
 from narrows.physical.nodes import PhysicalFilter, PhysicalPartialAggregation, PhysicalReader
-from narrows.physical.partial_calls import take_apart
-from narrows.physical.partial_steps import TypeOf
-from narrows.physical.worker_aggregation import can_compute, can_fold, computed_type
-from narrows.physical.worker_predicate import leaf_test
 from narrows.schema import DOUBLE, FLOAT, INTEGRAL, UNKNOWN, DataType, Decimal
 
 _MOST_DIGITS = 38

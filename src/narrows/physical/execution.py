@@ -39,6 +39,7 @@ from narrows.logical.nodes import (
 )
 from narrows.logical.streaming.supported import is_stream, keeps_between_batches
 from narrows.logical.walk import topological
+from narrows.physical.in_reader.paths import source_path
 from narrows.physical.kept_by_tasks import is_kept_by_tasks, remembering
 from narrows.physical.kept_groups import endless_groups
 from narrows.physical.nodes import (
@@ -48,7 +49,6 @@ from narrows.physical.nodes import (
     PhysicalReader,
     PhysicalStreamingAggregation,
 )
-from narrows.physical.paths import source_path
 from narrows.physical.window_groups import window_groups
 from narrows.physical.window_rows import window_rows
 from narrows.projection.columns import Aspect, DecodeProjection, Path

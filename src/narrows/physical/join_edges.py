@@ -30,8 +30,8 @@ from narrows.logical.conjuncts import is_deterministic, split
 from narrows.logical.nodes import Aggregation, Filter, Generate, Join, JoinKind, Node, Project
 from narrows.logical.relational_nodes import Keep, Subquery
 from narrows.logical.walk import outer_columns, topological
+from narrows.physical.in_reader.paths import source_path
 from narrows.physical.nodes import PhysicalDataSource, PhysicalDecoder, PhysicalReader
-from narrows.physical.paths import source_path
 from narrows.projection.columns import Path
 from narrows.schema import DATE, INTEGRAL, STRING, DataType
 from narrows.sql.binder.context import SubqueryKind

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from narrows.expressions.function import Kind
 from narrows.expressions.nodes import Call, Column, ColumnId, Expr, rewrite, walk
 from narrows.logical.nodes import Aggregation, Filter, NamedExpr, Node, Project
+from narrows.physical.in_reader.partial_calls import merged_part
+from narrows.physical.in_reader.worker_predicate import leaf_test, leaf_value
 from narrows.physical.nodes import PhysicalEndlessAggregation, PhysicalPartialAggregation
-from narrows.physical.partial_calls import merged_part
-from narrows.physical.worker_predicate import leaf_test, leaf_value
 from narrows.schema import UNKNOWN, DataType
 
 COLUMNS = -1

@@ -21,8 +21,8 @@ from narrows.physical.execution import (
     rows_of,
     selected_paths,
 )
+from narrows.physical.in_reader.worker_predicate import leaf_value
 from narrows.physical.nodes import PhysicalFilter, PhysicalProject, PhysicalReader
-from narrows.physical.worker_predicate import leaf_value
 
 _LEAVE_OUT = "leave out `latency`: it then runs in micro-batches"
 _GATHERS = "batch_duration"

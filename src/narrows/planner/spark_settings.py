@@ -111,6 +111,7 @@ _COMPUTING_RULES = frozenset(
         "PartialAggregationIntoReader",
         "ProjectionIntoReader",
         "WindowIntoReader",
+        "WindowRowsIntoReader",
     }
 )
 

@@ -3,7 +3,7 @@
     SELECT kind, count(*), avg(x) ... GROUP BY kind      keys    kind
                                                          folds   count 1, sum x, count x
 
-Plain data, made by the planner (`physical/worker_aggregation.py`) and run by the reader
+Plain data, made by the planner (`physical/in_reader/worker_aggregation.py`) and run by the reader
 (`worker/partial_aggregator.py`). A row that nobody has folded yet is a partial result already, of
 itself: a count of one, a sum of one value. So the reader may fold as much as pays, and ship the
 rest as it is; whoever merges what it ships cannot tell.

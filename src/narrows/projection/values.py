@@ -3,8 +3,8 @@
     SELECT a % 10 AS digit, coalesce(b->c, 'none') FROM s WHERE length(name) > 3
 
 Only what Arrow computes exactly as Spark does exists here; tests are values, too (`predicate.py`).
-The planner makes these (`physical/worker_values.py`), with types that fit, and the reader evaluates
-them (`worker/evaluate.py`).
+The planner makes these (`physical/in_reader/worker_values.py`), with types that fit, and the reader
+evaluates them (`worker/evaluate.py`).
 """
 
 from __future__ import annotations

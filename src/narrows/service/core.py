@@ -35,8 +35,8 @@ from narrows.sql.parser.statements import (
 from narrows.state.folder import StateFolder
 
 if TYPE_CHECKING:
+    from narrows.spark.running.failures import Restart
     from narrows.spark.session import Session
-    from narrows.spark.streaming.failures import Restart
 
 OpenSession = Callable[[StateFolder, Catalog], "Session"]
 Done = tuple[Statement, Answer | Rows]

@@ -25,7 +25,7 @@ from narrows.state.folder import StateFolder
 
 if TYPE_CHECKING:
     from narrows.spark.run.pipeline_run import PipelineRun
-    from narrows.spark.streaming.failures import Restart
+    from narrows.spark.running.failures import Restart
 
 LOG = logging.getLogger("narrows.service")
 _STARTS = 8
@@ -68,7 +68,7 @@ class Lifecycle:
 
     def _restore_one(self, name: str) -> None:
         """Tries by the same policy by which the session restarts it later."""
-        from narrows.spark.streaming.failures import Attempts, Verdict
+        from narrows.spark.running.failures import Attempts, Verdict
 
         attempts = Attempts(self._restart)
         try:

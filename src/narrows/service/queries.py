@@ -281,7 +281,7 @@ def _for_people(error: BaseException) -> BaseException:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    from narrows.spark.streaming.failures import reason_of
+    from narrows.spark.running.failures import reason_of
 
     if isinstance(error, PySparkException | Py4JError):
         failed = fail(Code.QUERY_FAILED, f"the query failed: {reason_of(error)}")

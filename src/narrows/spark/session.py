@@ -46,9 +46,9 @@ from narrows.spark.run.query_counts import QueryCounts
 from narrows.spark.run.run import Run, rows_of
 from narrows.spark.run.session_tables import SessionTables
 from narrows.spark.run.table_statistics import count_table, load_statistics, save_statistics
+from narrows.spark.running.failures import Restart
+from narrows.spark.running.supervisor import Supervisor
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams, pause
-from narrows.spark.streaming.failures import Restart
-from narrows.spark.streaming.supervisor import Supervisor
 from narrows.sql.parser.script import parse, parse_query
 from narrows.sql.parser.statements import (
     Analyze,

@@ -54,7 +54,7 @@ from narrows.shared.registry import (
 )
 from narrows.state.entry_position import had_position
 from narrows.state.plan_shape import Shape, shape_of
-from narrows.worker.windows.steps import StepLog
+from narrows.worker.keeping.steps import StepLog
 
 VERSION = "2"
 _RECORD = "narrows-pipeline-1"

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from narrows.errors import InternalError
-from narrows.spark.streaming.entry_tasks import EntryJob, PlannedFor, WritingJobs
+from narrows.spark.entries.entry_tasks import EntryJob, PlannedFor, WritingJobs
 from narrows.worker.write import Receipts, receipts_to_text
 from support.waiting import DEADLINE
 

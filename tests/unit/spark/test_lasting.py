@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from narrows.errors import Code, NarrowsError
-from narrows.spark.streaming import lasting
-from narrows.spark.streaming.entry_loop import EntryLoop, EntryQuery, WritingSteps
-from narrows.spark.streaming.entry_tasks import LastingEntryTasks
+from narrows.spark.entries import lasting
+from narrows.spark.entries.entry_loop import EntryLoop, EntryQuery, WritingSteps
+from narrows.spark.entries.entry_tasks import LastingEntryTasks
+from narrows.spark.entries.slots import Slots
+from narrows.spark.running.pauses import Pauses
 from narrows.spark.streaming.handover import begin_position
-from narrows.spark.streaming.pauses import Pauses
-from narrows.spark.streaming.slots import Slots
 from narrows.spark.write.sink import RowsWritten
 from narrows.worker.lasting import EntryWork
 from support.copying import Copying

@@ -20,10 +20,10 @@ from narrows.projection.columns import DecodeProjection
 from narrows.schema import BIGINT, Field, Struct
 from narrows.shared.log import SharedEntry, SharedLog
 from narrows.shared.registry import ConsumerRegistry
+from narrows.spark.running.failures import Attempts
+from narrows.spark.running.patience import Patience
 from narrows.spark.shared.ingest import Ingest
-from narrows.spark.streaming.failures import Attempts
 from narrows.spark.streaming.feed import Feed
-from narrows.spark.streaming.patience import Patience
 from narrows.worker.read_spec import ReadSpec
 from support import toy_connector
 from support.fake_checkpoint import FakeQuery

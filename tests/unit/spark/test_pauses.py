@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from narrows.spark.streaming.pauses import Pauses, Ticks
+from narrows.spark.running.pauses import Pauses, Ticks
 
 
 def test_pauses_grow_while_nothing_comes_and_a_dear_look_is_not_repeated_at_once() -> None:

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from narrows.connectors import SourceUnavailableError
 from narrows.errors import Code, fail
 from narrows.spark.run.pipeline_run import DONE, FAILED, RUNNING, STOPPED, PipelineRun
-from narrows.spark.streaming.failures import (
+from narrows.spark.running.failures import (
     Attempts,
     Restart,
     Verdict,
@@ -27,8 +27,8 @@ from narrows.spark.streaming.failures import (
     is_transient,
     reason_of,
 )
-from narrows.spark.streaming.running import Batch, Phase, Running
-from narrows.spark.streaming.supervisor import Supervisor
+from narrows.spark.running.running import Batch, Phase, Running
+from narrows.spark.running.supervisor import Supervisor
 
 _CALLING = "An error occurred while calling"
 SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from narrows.spark.streaming.supervisor import Step, Supervisor
+from narrows.spark.running.supervisor import Step, Supervisor
 
 DEADLINE = 60.0
 

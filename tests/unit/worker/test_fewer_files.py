@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from narrows.worker.windows.fewer_files import are_many_to_search, with_fewer
-from narrows.worker.windows.steps import GroupsFile
+from narrows.worker.keeping.fewer_files import are_many_to_search, with_fewer
+from narrows.worker.keeping.steps import GroupsFile
 
 
 def _file(name: str, rows: int, level: int = 0, made: int = 0) -> GroupsFile:

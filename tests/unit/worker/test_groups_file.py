@@ -13,10 +13,10 @@ from narrows.errors import NarrowsError
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.projection.values import ColumnValue
 from narrows.schema import BIGINT, STRING
+from narrows.worker.keeping.groups_file import BUCKETS, GroupsWriter, OpenGroups
+from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
 from narrows.worker.windows.cut import ends_of
 from narrows.worker.windows.fixed import FixedCut
-from narrows.worker.windows.groups_file import BUCKETS, GroupsWriter, OpenGroups
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 
 _WHAT = PartialAggregation(
     keys=((ColumnValue(0), STRING),),

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.remembered.keys import kept_keys, keyed_rows
 from narrows.worker.remembered.store import Merge, all_kept, find_kept, write_kept
-from narrows.worker.windows.steps import GroupsFile
 
 NAN = float("nan")
 _ORDER = pa.struct([pa.field("batch", pa.int64()), pa.field("row", pa.int64())])

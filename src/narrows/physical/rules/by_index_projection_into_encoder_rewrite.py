@@ -40,6 +40,7 @@ from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
 from narrows.notices import Notice
+from narrows.physical.in_reader.paths import source_path
 from narrows.physical.nodes import (
     DelayedColumn,
     PhysicalBatch,
@@ -47,7 +48,6 @@ from narrows.physical.nodes import (
     PhysicalProject,
     PhysicalReader,
 )
-from narrows.physical.paths import source_path
 from narrows.plugins.registry import FORMATS
 from narrows.projection.fragments import Fragment, FragmentField
 from narrows.schema import Field, Struct

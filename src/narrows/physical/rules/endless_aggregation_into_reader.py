@@ -20,9 +20,9 @@ After:   PhysicalDataSink sink=out_json
 
 Recognises: in a pipeline, an aggregation of a stream without window, right above a reader, or above
 a filter that the reader can run; under filters and projections alone. Its keys and arguments the
-reader can compute, and its calls can be taken apart (`physical/partial_calls.py`). No state store
-keeps groups then, and no row of the stream crosses the JVM: each task of an entry leaves a file,
-and what all files have of the keys in it is merged (`worker/endless/`).
+reader can compute, and its calls can be taken apart (`physical/in_reader/partial_calls.py`). No
+state store keeps groups then, and no row of the stream crosses the JVM: each task of an entry
+leaves a file, and what all files have of the keys in it is merged (`worker/endless/`).
 
 Refuses: what `WindowIntoReader` refuses, for the same reasons: keys that are floating numbers, sums
 whose overflow is for Spark to see, DISTINCT and approx_count_distinct, first and last, joins, and

@@ -12,9 +12,9 @@ After:   PhysicalProject fields=[stream_4.b->c]
 
 Recognises: a filter right above a decoder, or above the reader of a shared stream, which tests for
 its own pipeline; of its conjuncts those that compare what the reader can compute of a row
-(`physical/worker_values.py`: leaves, `a % 10`, `length(s)`) with constants or with each other
-(=, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, boolean leaves, AND, OR, NOT). A column that only
-they look at never reaches the JVM.
+(`physical/in_reader/worker_values.py`: leaves, `a % 10`, `length(s)`) with constants or with each
+other (=, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, boolean leaves, AND, OR, NOT). A column that
+only they look at never reaches the JVM.
 
 Refuses: conjuncts that would not mean in Arrow exactly what they mean in Spark. Everything where
 the source has an event time and something above keeps state: the watermark must see every row.
@@ -32,8 +32,8 @@ from narrows.logical.nodes import Aggregation, Distinct, Join, Node, StatefulFun
 from narrows.logical.relational_nodes import Keep
 from narrows.logical.required import required
 from narrows.logical.walk import topological, transform_up
+from narrows.physical.in_reader.worker_predicate import leaf_test
 from narrows.physical.nodes import PhysicalFilter, PhysicalReader
-from narrows.physical.worker_predicate import leaf_test
 
 _KEEPS_STATE = (Aggregation, Distinct, Join, StatefulFunction, Window)
 

@@ -37,10 +37,10 @@ from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import Aggregation, DataSink, Distinct, Limit, Node, Project, Sort
 from narrows.logical.relational_nodes import Keep
 from narrows.logical.walk import topological, transform_up
+from narrows.physical.in_reader.worker_aggregation import can_compute
+from narrows.physical.in_reader.worker_predicate import COMPARABLE
 from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
 from narrows.physical.row_limit import ReaderLimit
-from narrows.physical.worker_aggregation import can_compute
-from narrows.physical.worker_predicate import COMPARABLE
 from narrows.schema import BINARY, BOOLEAN, DOUBLE, FLOAT, DataType, Decimal
 
 _MOST_SORTED = 10_000

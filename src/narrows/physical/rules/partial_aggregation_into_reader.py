@@ -12,7 +12,7 @@ After:   PhysicalProject fields=[c; count(*); avg(stream_4.a)]
                └─PhysicalDataSource source=stream_4
 
 Recognises: an aggregation right above a reader, whose keys and arguments the reader can compute
-(`physical/worker_values.py`), and whose calls can be taken apart (`physical/partial_calls.py`):
+(`physical/in_reader/worker_values.py`), and whose calls can be taken apart (`partial_calls.py`):
 count, count_if, sum, min, max, avg, bool_and, bool_or, max_by, min_by, deviations and variances,
 any_value, first, last and their other names, each with FILTER where the reader can run the test.
 The argument of a DISTINCT becomes one more key, and so does that of approx_count_distinct: Spark
@@ -42,6 +42,9 @@ from narrows.expressions.nodes import Call, Expr
 from narrows.logical.nodes import DataSink, NamedExpr, Node, default_name, relation_of
 from narrows.logical.walk import fresh_numbers, topological, transform_up
 from narrows.optimizer.estimates import Estimates
+from narrows.physical.in_reader.partial_calls import take_apart
+from narrows.physical.in_reader.partial_steps import SQUARES
+from narrows.physical.in_reader.worker_aggregation import can_compute, can_fold, computed_type
 from narrows.physical.nodes import (
     PhysicalAggregation,
     PhysicalDistinct,
@@ -49,9 +52,6 @@ from narrows.physical.nodes import (
     PhysicalProject,
     PhysicalReader,
 )
-from narrows.physical.partial_calls import take_apart
-from narrows.physical.partial_steps import SQUARES
-from narrows.physical.worker_aggregation import can_compute, can_fold, computed_type
 from narrows.schema import UNKNOWN, DataType
 
 _WORTH_IT = 4.0

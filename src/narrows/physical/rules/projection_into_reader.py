@@ -14,8 +14,8 @@ After:   PhysicalDataSink sink=out_json
 
 Recognises: in a pipeline, a projection right above a reader that gives the sinks their rows, and of
 which the reader can compute every field that is not left to the encoders: see
-`physical/worker_values.py`. Likewise right above windows and groups that tasks keep: those that
-merge them.
+`physical/in_reader/worker_values.py`. Likewise right above windows and groups that tasks keep:
+those that merge them.
 
 Refuses: projections with a field that only Spark can compute - then it may as well compute all of
 them -, and those that compute nothing, whose readers write anyway. Queries: their rows go to the
@@ -31,10 +31,10 @@ from dataclasses import dataclass, replace
 from narrows.logical.nodes import DataSink, Node
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.execution import plain_read, rows_of, selected_paths
+from narrows.physical.in_reader.worker_predicate import leaf_value
 from narrows.physical.kept_groups import endless_groups, finished_by_tasks
 from narrows.physical.nodes import PhysicalProject, PhysicalReader
 from narrows.physical.window_groups import window_groups
-from narrows.physical.worker_predicate import leaf_value
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ Recognises: in a pipeline, a tumbling, hopping or session window that keeps aggr
 a reader, or above a filter that the reader can run. Above it stands what can be made of windows
 that close, each time by itself: filters, projections, joins with tables, ORDER BY ... PER BATCH.
 Its keys and arguments the reader can compute, and its calls can be taken apart
-(`physical/partial_calls.py`). No state store keeps groups then, and no row of an open window
-crosses the JVM: each task of a micro-batch leaves a file, and those files are merged when the
-watermark has passed the end of windows (`worker/windows/`).
+(`physical/in_reader/partial_calls.py`). No state store keeps groups then, and no row of an open
+window crosses the JVM: each task of a micro-batch leaves a file, and those files are merged when
+the watermark has passed the end of windows (`worker/windows/`).
 
 Refuses: streams without event time, whose windows close with the time of day. Keys that are
 floating numbers, of which two may be equal and differ. In ANSI mode sums of whole numbers, and

@@ -51,6 +51,8 @@ from narrows.logical.relational_nodes import Keep
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.above_windows import way_to_window
 from narrows.physical.execution import rows_of
+from narrows.physical.in_reader.worker_aggregation import can_compute
+from narrows.physical.in_reader.worker_predicate import leaf_test
 from narrows.physical.nodes import (
     PhysicalAggregation,
     PhysicalFilter,
@@ -62,8 +64,6 @@ from narrows.physical.nodes import (
 from narrows.physical.rules.filter_into_decoder import narrow_shipping
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.window_groups import window_cut
-from narrows.physical.worker_aggregation import can_compute
-from narrows.physical.worker_predicate import leaf_test
 from narrows.schema import DOUBLE, FLOAT
 
 

@@ -20,8 +20,8 @@ from narrows.connectors.opening import open_source
 from narrows.errors import NarrowsError
 from narrows.expressions.nodes import Expr
 from narrows.expressions.text import expression_text
+from narrows.physical.in_reader.worker_predicate import worker_value
 from narrows.physical.nodes import PhysicalDataSource, PhysicalDecoder
-from narrows.physical.worker_predicate import worker_value
 from narrows.plugins.registry import CONNECTORS
 from narrows.projection.values import Value
 from narrows.spark.read.reader import looked_at, read_spec

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import Node
 from narrows.physical.execution import plain_read, selected_paths
+from narrows.physical.in_reader.worker_predicate import worker_value
 from narrows.physical.nodes import PhysicalProject, PhysicalReader
-from narrows.physical.worker_predicate import worker_value
 from narrows.projection.columns import Aspect, Path
 from narrows.projection.values import ColumnValue
 from narrows.spark.read.reader import read_spec

@@ -10,11 +10,11 @@ from narrows.demand import NOTHING, Demand
 from narrows.expressions.nodes import Expr, columns_of
 from narrows.logical.nodes import NamedExpr, Project, relation_of
 from narrows.logical.required import required
+from narrows.physical.in_reader.paths import source_path
+from narrows.physical.in_reader.worker_aggregation import worker_aggregation
+from narrows.physical.in_reader.worker_predicate import worker_predicate, worker_value
 from narrows.physical.join_filters import Keys
 from narrows.physical.nodes import PhysicalPartialAggregation, PhysicalReader
-from narrows.physical.paths import source_path
-from narrows.physical.worker_aggregation import worker_aggregation
-from narrows.physical.worker_predicate import worker_predicate, worker_value
 from narrows.projection.columns import Aspect, DecodeProjection
 from narrows.projection.row_limit import RowLimit, SortValue
 from narrows.spark.sql.frame import column_name, fragment_name

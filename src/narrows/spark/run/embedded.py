@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from narrows.files.atomic import make_private
 from narrows.spark.run.class_archive import archive_options
 from narrows.spark.run.java import no_spark
+from narrows.spark.running.failures import is_spark_gone
 from narrows.spark.sql.parsed import SUBSTITUTE
-from narrows.spark.streaming.failures import is_spark_gone
 
 _CORES = os.cpu_count() or 2
 

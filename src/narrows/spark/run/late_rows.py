@@ -7,7 +7,7 @@ how often, but it is a lower bound.
 
 from __future__ import annotations
 
-from narrows.spark.streaming.running import Running
+from narrows.spark.running.running import Running
 
 
 class LateRows:

@@ -18,15 +18,15 @@ from typing import Any
 
 from narrows.connectors.letters import PublishedLetters
 from narrows.explain.plan import Plan
+from narrows.spark.entries.entry_loop import EntryQuery
+from narrows.spark.entries.intake import Intake
 from narrows.spark.run.late_rows import LateRows
+from narrows.spark.running.failures import Attempts, Verdict, reason_of
+from narrows.spark.running.running import Failed, Phase, Running
+from narrows.spark.running.supervisor import Step
 from narrows.spark.shared.group_member import MemberQuery
 from narrows.spark.shared.reads import SharedReads
-from narrows.spark.streaming.entry_loop import EntryQuery
-from narrows.spark.streaming.failures import Attempts, Verdict, reason_of
 from narrows.spark.streaming.feed import FedQuery
-from narrows.spark.streaming.intake import Intake
-from narrows.spark.streaming.running import Failed, Phase, Running
-from narrows.spark.streaming.supervisor import Step
 from narrows.spark.write.sink import RowsWritten
 from narrows.worker.count_files import fold_counts, total_counts
 from narrows.worker.counts import ReadCounts

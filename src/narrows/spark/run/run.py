@@ -23,13 +23,13 @@ from narrows.logical.walk import sources_of
 from narrows.planner.catalog import Catalog
 from narrows.spark.compile.context import Context
 from narrows.spark.run.pipeline_run import FAILED, RUNNING, PipelineRun
+from narrows.spark.running.failures import Attempts, Restart, reason_of
+from narrows.spark.running.running import Phase
+from narrows.spark.running.supervisor import Supervisor
 from narrows.spark.shared.pipeline import shared_phases
 from narrows.spark.shared.reads import SharedReads
 from narrows.spark.shared.streams import READY_SECONDS, SharedStreams, pause
-from narrows.spark.streaming.failures import Attempts, Restart, reason_of
 from narrows.spark.streaming.pipeline import Pace, PipelineQuery
-from narrows.spark.streaming.running import Phase
-from narrows.spark.streaming.supervisor import Supervisor
 from narrows.spark.windows.windows import windows_of
 from narrows.state.fitting import fitting_plan
 from narrows.state.folder import StateFolder

@@ -24,8 +24,8 @@ from narrows.shared.ingest_task import IngestUnion, entry_of, ingest_rows
 from narrows.shared.log import SharedLog
 from narrows.shared.registry import ConsumerRegistry
 from narrows.spark.read.payload_frame import PayloadFrame, task_of_frame
+from narrows.spark.running.running import Batch, batches_of
 from narrows.spark.shared.ingest import Goal
-from narrows.spark.streaming.running import Batch, batches_of
 from narrows.worker.carried import Carried
 from narrows.worker.counts import ReadCounts
 from narrows.worker.messages import decode_messages

@@ -45,10 +45,10 @@ from pyspark.sql import SparkSession
 
 from narrows.errors import NarrowsError
 from narrows.shared.log import SharedLog
+from narrows.spark.entries.lasting import LastingTasks
 from narrows.spark.shared.group_member import CopyWork, Member, MemberQuery
 from narrows.spark.shared.ingest import Goal
 from narrows.spark.shared.lane import Lane
-from narrows.spark.streaming.lasting import LastingTasks
 
 _PUBLISH_SECONDS = 30.0
 """How long a member that is stopped waits for rows of it that are just being published."""

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.connectors.target import WriteSpec
 from narrows.files.small import read_small, write_small
 from narrows.spark.read.shipped import shipped_schema
+from narrows.spark.running.running import Batch, RecentBatches
 from narrows.spark.shared.ingest import Goal
-from narrows.spark.streaming.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.worker.carried import Carried
 from narrows.worker.read import read_entry

@@ -33,9 +33,9 @@ from narrows.shared.ingest_task import (
 )
 from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import ConsumerRegistry
-from narrows.spark.streaming.lasting import LastingTasks
-from narrows.spark.streaming.patience import Patience
-from narrows.spark.streaming.pauses import Pauses
+from narrows.spark.entries.lasting import LastingTasks
+from narrows.spark.running.patience import Patience
+from narrows.spark.running.pauses import Pauses
 from narrows.worker.carried import Carried
 from narrows.worker.lasting import done_of
 from narrows.worker.read_spec import ReadSpec

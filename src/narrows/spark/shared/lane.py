@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 
 from narrows.shared.source import ENTRIES_AT_ONCE
+from narrows.spark.entries.lasting import LastingTasks
 from narrows.spark.shared.group_member import Member, copied, copy_message
 from narrows.spark.sql.parsed import parsed_query
 from narrows.spark.sql.rows import SqlText, Views
-from narrows.spark.streaming.lasting import LastingTasks
 from narrows.worker.lasting import done_of
 from narrows.worker.write import Receipts, discard, publish, receipts_from_text
 

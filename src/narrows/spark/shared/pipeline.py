@@ -12,11 +12,11 @@ from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
 from narrows.shared.registry import TASKS, TASKS_SUFFIX, consumers_of
 from narrows.spark.compile.plan import compile_plan, is_planned_once
+from narrows.spark.running.running import Phase
 from narrows.spark.shared.group_member import Member, member_source, written
 from narrows.spark.shared.reads import Reads, SharedReads
 from narrows.spark.shared.streams import SharedStreams
 from narrows.spark.streaming.pipeline import PipelineQuery
-from narrows.spark.streaming.running import Phase
 from narrows.spark.write.sink_frame import copied_from, sink_frame
 from narrows.worker.read_spec import ReadSpec
 

@@ -11,11 +11,11 @@ from narrows.demand import Demand, of_columns
 from narrows.demand_text import leaves_text
 from narrows.errors import Code, fail
 from narrows.shared.registry import Registered
+from narrows.spark.running.failures import reason_of
+from narrows.spark.running.running import Running
 from narrows.spark.shared.group_member import Member
 from narrows.spark.shared.ingest import Goal
 from narrows.spark.shared.stream import SharedStream
-from narrows.spark.streaming.failures import reason_of
-from narrows.spark.streaming.running import Running
 
 
 @dataclass

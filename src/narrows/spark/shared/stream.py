@@ -20,11 +20,11 @@ from narrows.shared.log import EMPTY, SharedLog
 from narrows.shared.registry import CONSUMER_LOGS, LEASE_SECONDS, ConsumerRegistry, Registered
 from narrows.shared.source import CONSUMER, FOLDER
 from narrows.spark.compile.context import Context
+from narrows.spark.running.failures import Attempts, Verdict
+from narrows.spark.running.supervisor import Step, Supervisor
 from narrows.spark.shared.frame_ingest import FrameIngest
 from narrows.spark.shared.group import Group
 from narrows.spark.shared.ingest import Goal, Ingest
-from narrows.spark.streaming.failures import Attempts, Verdict
-from narrows.spark.streaming.supervisor import Step, Supervisor
 from narrows.worker.event_time import EventTime
 from narrows.worker.read_spec import ReadSpec
 

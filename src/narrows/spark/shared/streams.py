@@ -18,10 +18,10 @@ from narrows.errors import Code, fail
 from narrows.files.names import name_of
 from narrows.shared.registry import Registered, pipeline_of
 from narrows.spark.compile.context import Context
+from narrows.spark.running.failures import reason_of
+from narrows.spark.running.supervisor import Supervisor
 from narrows.spark.shared.reads import SharedReads
 from narrows.spark.shared.stream import SharedStream
-from narrows.spark.streaming.failures import reason_of
-from narrows.spark.streaming.supervisor import Supervisor
 
 READY_SECONDS = 120.0
 _LOOK_SECONDS = 0.05

@@ -33,7 +33,7 @@ from narrows.expressions.nodes import (
     Variable,
 )
 from narrows.expressions.text import over_text
-from narrows.physical.paths import source_path
+from narrows.physical.in_reader.paths import source_path
 from narrows.projection.columns import Aspect, DecodeProjection, Key, Path, Step
 from narrows.schema import UNKNOWN, Array, DataType, Map, Struct, is_nested
 from narrows.sql.binder.literals import literal

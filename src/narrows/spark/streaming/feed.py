@@ -19,7 +19,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from narrows.connectors.base import Available
+from narrows.spark.entries.intake import Intake
 from narrows.spark.read.marker_source import markers_folder
+from narrows.spark.running.running import Batch, batches_of
 from narrows.spark.streaming.checkpoint import (
     MarkerPosition,
     check_markers,
@@ -28,9 +30,7 @@ from narrows.spark.streaming.checkpoint import (
     marker_position,
     relocate,
 )
-from narrows.spark.streaming.intake import Intake
 from narrows.spark.streaming.markers import Markers
-from narrows.spark.streaming.running import Batch, batches_of
 from narrows.state.entry_position import first_entry
 from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec

@@ -25,31 +25,31 @@ from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
 from narrows.spark.compile.context import Context, PlaceReads
-from narrows.spark.read.reader import read_spec
-from narrows.spark.sql.own_session import OwnSession
-from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
-from narrows.spark.streaming.endless_steps import EndlessSteps, endless_steps
-from narrows.spark.streaming.entry_loop import (
+from narrows.spark.entries.entry_loop import (
     EntryLoop,
     EntryQuery,
     EntrySteps,
     WritingSteps,
 )
-from narrows.spark.streaming.entry_plan import EntryPlan
-from narrows.spark.streaming.entry_tasks import (
+from narrows.spark.entries.entry_plan import EntryPlan
+from narrows.spark.entries.entry_tasks import (
     EntryTasks,
     LastingEntryTasks,
     WritingJobs,
     copying,
 )
+from narrows.spark.keeping.endless_steps import EndlessSteps, endless_steps
+from narrows.spark.keeping.memory_steps import MemorySteps, SparkMemoryJobs
+from narrows.spark.keeping.window_plan import window_steps
+from narrows.spark.keeping.window_steps import ClosingRun, WindowSteps
+from narrows.spark.read.reader import read_spec
+from narrows.spark.running.pauses import Looks, Pauses, Ticks
+from narrows.spark.running.running import Phase, Running
+from narrows.spark.sql.own_session import OwnSession
+from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.feed import LOOKS_AGAIN, FedQuery, Feed
 from narrows.spark.streaming.handover import begin_position, end_position
-from narrows.spark.streaming.memory_steps import MemorySteps, SparkMemoryJobs
-from narrows.spark.streaming.pauses import Looks, Pauses, Ticks
 from narrows.spark.streaming.query_settings import query_settings
-from narrows.spark.streaming.running import Phase, Running
-from narrows.spark.streaming.window_plan import window_steps
-from narrows.spark.streaming.window_steps import ClosingRun, WindowSteps
 from narrows.spark.windows.clock import say_end
 from narrows.spark.windows.closing import ClosedMark, closing_run, run_time, streams_of
 from narrows.spark.windows.event_time import RunTime

@@ -9,10 +9,10 @@ from typing import ClassVar
 import pyarrow as pa
 
 from narrows.projection.partial_aggregation import PartialAggregation
+from narrows.worker.keeping.groups_file import GroupsWriter
+from narrows.worker.keeping.steps import GroupsFile, StepLog
 from narrows.worker.partial_aggregator import PartialAggregator
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.windows.groups_file import GroupsWriter
-from narrows.worker.windows.steps import GroupsFile, StepLog
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ files get many, those of a level are merged to the next one, so a group is writt
 there are digits in the number of entries, about.
 
 A batch that comes again begins from the step before it, and publishes the same rows under the same
-number (`worker/windows/steps.py`).
+number (`worker/keeping/steps.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from narrows.connectors.target import WriteSpec
 from narrows.worker.endless.fold import EndlessSpec
-from narrows.worker.windows.fewer_files import are_many_to_search, with_fewer
+from narrows.worker.keeping.fewer_files import are_many_to_search, with_fewer
+from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
 from narrows.worker.windows.keeper import Closed, MergingJobs
 from narrows.worker.windows.merge import Merge
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import publish
 
 

@@ -21,10 +21,10 @@ from narrows.arrow.types import arrow_type
 from narrows.projection.partial_aggregation import Fold, FoldKind, PartialAggregation
 from narrows.schema import TINYINT
 from narrows.worker.endless.fold import EndlessSpec, groups_writer
+from narrows.worker.keeping.groups_file import OpenGroups, share_of_buckets
+from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.partial_aggregator import fold, fold_by
-from narrows.worker.windows.groups_file import OpenGroups, share_of_buckets
 from narrows.worker.windows.merge import Merge
-from narrows.worker.windows.steps import GroupsFile
 
 _MERGED_TOGETHER = 1_000_000
 _CHANGED_TOGETHER = 250_000

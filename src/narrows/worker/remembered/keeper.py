@@ -3,7 +3,7 @@
     tasks read, remember and write ──► what they have kept is the step's ──► publish
 
 A step is written before the sink publishes. If the process dies in between, the same batch comes
-again, finds its step, and begins once more from the one before (`worker/windows/steps.py`). Each
+again, finds its step, and begins once more from the one before (`worker/keeping/steps.py`). Each
 place has a log of its own: one that was written and one that was not begin from the same step.
 
 Some of what is kept waits for time, and not for rows (`slidingwindow`). When the rows of a batch
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from narrows.connectors.target import WriteSpec
+from narrows.worker.keeping.fewer_files import are_many_to_search, with_fewer
+from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
 from narrows.worker.remembered.store import Merge
 from narrows.worker.remembered.task import Advance, sweep_told, write_advance
 from narrows.worker.remembered.task import told as told_of
-from narrows.worker.windows.fewer_files import are_many_to_search, with_fewer
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts, publish, sweep
 
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from narrows.arrow.key_hash import key_hashes
-from narrows.worker.windows.groups_file import GroupsWriter, OpenGroups, share_of_buckets
-from narrows.worker.windows.steps import GroupsFile, StepLog
+from narrows.worker.keeping.groups_file import GroupsWriter, OpenGroups, share_of_buckets
+from narrows.worker.keeping.steps import GroupsFile, StepLog
 
 _DUE, _KEPT = "due", "kept"
 NEVER = 2**63 - 1

@@ -1,6 +1,6 @@
 """What a task does with the rows of an entry: finds what is kept of their keys, goes on from there,
 and leaves what has come of it. Nobody takes that for what is kept until the step says so
-(`worker/windows/steps.py`), so a task may run twice, and a batch may come again.
+(`worker/keeping/steps.py`), so a task may run twice, and a batch may come again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from narrows.errors import InternalError
 from narrows.files.atomic import temporary_for
 from narrows.files.small import read_small, write_small
 from narrows.stateful.stored import from_bytes, to_bytes
+from narrows.worker.keeping.steps import GroupsFile, StepLog
 from narrows.worker.remembered.keys import KeyedRows, keyed_rows
 from narrows.worker.remembered.store import all_kept, find_kept, write_kept
-from narrows.worker.windows.steps import GroupsFile, StepLog
 
 _TOLD, _ADVANCE = "told", "advance.json"
 _MAGIC = "narrows-advance-1"

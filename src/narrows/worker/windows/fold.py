@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from narrows.worker.keeping.groups_file import GroupsWriter
+from narrows.worker.keeping.steps import GroupsFile, StepLog
 from narrows.worker.partial_aggregator import PartialAggregator, as_partial
 from narrows.worker.windows.cut import Cut, Times, ends_of, with_places
-from narrows.worker.windows.groups_file import GroupsWriter
 from narrows.worker.windows.kept import AsTheyAre, Folds, Kept, KeptRows, row_groups
 from narrows.worker.windows.spec import WindowSpec
-from narrows.worker.windows.steps import GroupsFile, StepLog
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _FOLDED_TOGETHER = 65_536

@@ -19,10 +19,10 @@ from typing import NamedTuple, Protocol
 
 from narrows.connectors.target import WriteSpec
 from narrows.stateful.windows.window import StreamWindow
-from narrows.worker.windows.fewer_files import with_fewer
+from narrows.worker.keeping.fewer_files import with_fewer
+from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
 from narrows.worker.windows.merge import Merge
 from narrows.worker.windows.spec import WindowSpec
-from narrows.worker.windows.steps import GroupsFile, Step, StepLog
 from narrows.worker.write import Receipts, publish, sweep
 
 _MANY_FILES = 32

@@ -17,11 +17,11 @@ from narrows.arrow.types import arrow_type
 from narrows.files.small import read_small, write_small
 from narrows.schema import TIMESTAMP
 from narrows.worker.evaluate import evaluate, keep
+from narrows.worker.keeping.groups_file import GroupsWriter, OpenGroups, share_of_buckets
+from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.windows.cut import ends_of
-from narrows.worker.windows.groups_file import GroupsWriter, OpenGroups, share_of_buckets
 from narrows.worker.windows.kept import KeptRows
 from narrows.worker.windows.spec import Finish, WindowSpec
-from narrows.worker.windows.steps import GroupsFile
 
 _FILE = "merge.json"
 _MAGIC = "narrows-merge-1"

@@ -18,17 +18,17 @@ from narrows.logical.conjuncts import is_deterministic
 from narrows.logical.nodes import Filter, Node, Project
 from narrows.logical.walk import topological
 from narrows.physical.execution import rows_of
+from narrows.physical.in_reader.worker_predicate import worker_predicate, worker_value
 from narrows.physical.kept_groups import COLUMNS, Finished, KeptGroups, finished_by_tasks
 from narrows.physical.nodes import PhysicalProject
-from narrows.physical.worker_predicate import worker_predicate, worker_value
 from narrows.projection.columns import DecodeProjection
 from narrows.schema import DataType, Field, Struct
 from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.compile.plan import compile_plan
+from narrows.spark.keeping.window_steps import SparkFinish
 from narrows.spark.sql.frame import Frame, relation_columns, select_list
 from narrows.spark.sql.rows import SparkRows, Views, select
 from narrows.spark.sql.sql_text import Typed, quote
-from narrows.spark.streaming.window_steps import SparkFinish
 from narrows.spark.write.sink_frame import sink_frame
 from narrows.worker.read_spec import ComputedColumn
 from narrows.worker.windows.spec import Finish

@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from narrows.expressions.nodes import Call, Column, Expr, Literal, rewrite
-from narrows.physical.partial_chosen import by_place, extreme, extreme_by
-from narrows.physical.partial_moments import MERGE_SQUARES, spread
-from narrows.physical.partial_steps import (
+from narrows.physical.in_reader.partial_chosen import by_place, extreme, extreme_by
+from narrows.physical.in_reader.partial_moments import MERGE_SQUARES, spread
+from narrows.physical.in_reader.partial_steps import (
     NONE,
     Steps,
     TypeOf,

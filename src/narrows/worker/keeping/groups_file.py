@@ -26,7 +26,7 @@ import pyarrow as pa
 from narrows.arrow.key_hash import key_hashes
 from narrows.errors import NarrowsError
 from narrows.files.small import damaged
-from narrows.worker.windows.steps import SUFFIX, GroupsFile
+from narrows.worker.keeping.steps import SUFFIX, GroupsFile
 
 BUCKETS = 64
 _BUCKET_BITS = np.uint64(6)

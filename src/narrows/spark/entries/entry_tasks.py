@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from narrows.connectors.base import SourceUnavailableError
 from narrows.connectors.entry_log import Entry
 from narrows.errors import Code, NarrowsError
+from narrows.spark.entries.lasting import LastingTasks
 from narrows.spark.read.entry_source import entry_to_read, set_entry
 from narrows.spark.sql.own_session import OwnSession
-from narrows.spark.streaming.lasting import LastingTasks
 from narrows.spark.write.sink import WRITTEN_SCHEMA, receipts_told, tell
 from narrows.worker.carried import Carried
 from narrows.worker.lasting import EntryWork, message_of, receipts_of

@@ -17,7 +17,7 @@ from narrows.connectors.base import Available, Lag, SourceConnector
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
 from narrows.connectors.opening import open_source
 from narrows.errors import Code, NarrowsError, fail
-from narrows.spark.streaming.patience import Patience
+from narrows.spark.running.patience import Patience
 from narrows.worker.read_spec import ReadSpec
 
 T = TypeVar("T")

@@ -25,8 +25,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from narrows.errors import Code, NarrowsError, fail
+from narrows.spark.entries.slots import Slots
 from narrows.spark.read.cores import is_local
-from narrows.spark.streaming.slots import Slots
 from narrows.worker.carried import Carried
 from narrows.worker.lasting import Work, serve
 from narrows.worker.link import Address, Link, LinkClosedError, Listener, connect

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from narrows.expressions.nodes import Call, Column, Expr
-from narrows.physical.partial_steps import (
+from narrows.physical.in_reader.partial_steps import (
     NONE,
     Steps,
     TypeOf,

@@ -24,10 +24,10 @@ from typing import ClassVar, Protocol
 from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
-from narrows.spark.streaming.entry_tasks import EntryTasks
-from narrows.spark.streaming.intake import Intake
-from narrows.spark.streaming.pauses import Looks
-from narrows.spark.streaming.running import Batch, RecentBatches
+from narrows.spark.entries.entry_tasks import EntryTasks
+from narrows.spark.entries.intake import Intake
+from narrows.spark.running.pauses import Looks
+from narrows.spark.running.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import EntryPosition
 from narrows.worker.count_files import forget_entry, sweep_counts

@@ -24,8 +24,13 @@ from decimal import Decimal as DecimalValue
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Cast, Expr, Literal
 from narrows.functions import operator
-from narrows.physical.constant_values import FIRST, TypedValue, constant_value, small_number
-from narrows.physical.paths import source_path
+from narrows.physical.in_reader.constant_values import (
+    FIRST,
+    TypedValue,
+    constant_value,
+    small_number,
+)
+from narrows.physical.in_reader.paths import source_path
 from narrows.projection.columns import Path
 from narrows.projection.predicate import Predicate
 from narrows.projection.values import (

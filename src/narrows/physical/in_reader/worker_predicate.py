@@ -15,8 +15,8 @@ from struct import pack, unpack
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Call, Expr, Literal
 from narrows.functions import operator
-from narrows.physical.constant_values import TypedValue, exact_number, number_text
-from narrows.physical.worker_values import (
+from narrows.physical.in_reader.constant_values import TypedValue, exact_number, number_text
+from narrows.physical.in_reader.worker_values import (
     ColumnPlace,
     ValueTranslator,
     alike,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from narrows.expressions.function import Function, Kind
 from narrows.expressions.nodes import Call, Column, Expr, Literal
 from narrows.functions.results import fixed
-from narrows.physical.partial_steps import (
+from narrows.physical.in_reader.partial_steps import (
     NONE,
     SQUARES,
     Steps,

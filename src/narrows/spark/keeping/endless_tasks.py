@@ -14,9 +14,9 @@ from collections.abc import Hashable
 from pyspark.sql import SparkSession
 
 from narrows.connectors.target import WriteSpec
+from narrows.spark.entries.entry_tasks import EntryJob, MakeJob
+from narrows.spark.keeping.window_tasks import TOLD_SCHEMA, Batches, merged, tell
 from narrows.spark.read.entry_source import entry_to_read
-from narrows.spark.streaming.entry_tasks import EntryJob, MakeJob
-from narrows.spark.streaming.window_tasks import TOLD_SCHEMA, Batches, merged, tell
 from narrows.worker.carried import Carried
 from narrows.worker.endless.fold import EndlessSpec, fold_groups
 from narrows.worker.endless.keeper import merge_of_one

@@ -24,17 +24,17 @@ from pyspark.sql import DataFrame, SparkSession
 from narrows.connectors.target import WriteSpec
 from narrows.files.atomic import temporary_for
 from narrows.schema import DataType
+from narrows.spark.entries.entry_tasks import EntryJob, MakeJob
 from narrows.spark.read.entry_source import entry_to_read
 from narrows.spark.sql.types import spark_struct
-from narrows.spark.streaming.entry_tasks import EntryJob, MakeJob
 from narrows.spark.write.sink import batch_and_task
 from narrows.worker.carried import Carried
 from narrows.worker.endless.fold import EndlessSpec
+from narrows.worker.keeping.steps import SUFFIX, GroupsFile, StepLog
 from narrows.worker.read import read_entry
 from narrows.worker.windows.fold import fold_rows
 from narrows.worker.windows.merge import Merge, finished, read_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
-from narrows.worker.windows.steps import SUFFIX, GroupsFile, StepLog
 from narrows.worker.write import receipts_to_text, write_task
 
 TOLD = "told"

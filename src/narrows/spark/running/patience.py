@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from narrows.connectors.base import SourceUnavailableError
-from narrows.spark.streaming.failures import Attempts, Verdict, reason_of
+from narrows.spark.running.failures import Attempts, Verdict, reason_of
 
 _LOG = logging.getLogger("narrows.sources")
 _LONGEST_PAUSE = 30.0

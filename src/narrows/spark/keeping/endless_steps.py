@@ -13,12 +13,12 @@ from narrows.explain.plan import Plan
 from narrows.physical.execution import rows_of
 from narrows.physical.kept_groups import endless_groups
 from narrows.spark.compile.context import Context, PlaceReads
+from narrows.spark.entries.entry_tasks import EntryJobs
+from narrows.spark.keeping.endless_tasks import folding_groups
+from narrows.spark.keeping.made_of_groups import PlanAbove
+from narrows.spark.keeping.window_steps import SparkJobs, told_files, told_of_entry
 from narrows.spark.read.reader import partial_spec
 from narrows.spark.sql.own_session import OwnSession
-from narrows.spark.streaming.endless_tasks import folding_groups
-from narrows.spark.streaming.entry_tasks import EntryJobs
-from narrows.spark.streaming.made_of_groups import PlanAbove
-from narrows.spark.streaming.window_steps import SparkJobs, told_files, told_of_entry
 from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.endless.keeper import EndlessKeeper
 from narrows.worker.endless.merge import EndlessTask

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from narrows.worker.windows.steps import GroupsFile
+from narrows.worker.keeping.steps import GroupsFile
 
 _MANY_FILES = 24
 _SOME_FILES, _LARGE = 4, 50_000

@@ -12,23 +12,23 @@ from narrows.connectors.target import WriteSpec
 from narrows.explain.plan import Plan
 from narrows.logical.nodes import Node
 from narrows.physical.execution import rows_of
+from narrows.physical.in_reader.worker_predicate import worker_value
 from narrows.physical.nodes import PhysicalReader, PhysicalWindowRows
 from narrows.physical.stateful_calls import window_call
 from narrows.physical.window_groups import window_cut, window_groups
 from narrows.physical.window_rows import window_rows
-from narrows.physical.worker_predicate import worker_value
 from narrows.schema import TIMESTAMP
 from narrows.spark.compile.context import Context, PlaceReads
+from narrows.spark.entries.entry_tasks import EntryJobs
+from narrows.spark.keeping.made_of_groups import PlanAbove
+from narrows.spark.keeping.window_steps import SparkFinish, SparkJobs, WindowSteps
+from narrows.spark.keeping.window_tasks import folding
 from narrows.spark.read.reader import partial_spec, read_spec
 from narrows.spark.read.shipped import shipped_columns
 from narrows.spark.sql.frame import Frame, column_name
 from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.sql.rows import SparkRows, Views
 from narrows.spark.sql.sql_text import ShippedSource
-from narrows.spark.streaming.entry_tasks import EntryJobs
-from narrows.spark.streaming.made_of_groups import PlanAbove
-from narrows.spark.streaming.window_steps import SparkFinish, SparkJobs, WindowSteps
-from narrows.spark.streaming.window_tasks import folding
 from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.write.sink import RowsWritten
 from narrows.stateful.windows.window import StreamWindow

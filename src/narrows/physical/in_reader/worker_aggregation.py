@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from narrows.expressions.nodes import Call, Expr
 from narrows.logical.nodes import NamedExpr
-from narrows.physical.partial_steps import SQUARES, beside
-from narrows.physical.worker_predicate import (
+from narrows.physical.in_reader.partial_steps import SQUARES, beside
+from narrows.physical.in_reader.worker_predicate import (
     leaf_test,
     leaf_value,
     worker_predicate,

@@ -17,11 +17,8 @@ from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.errors import InternalError
 from narrows.schema import DataType
-from narrows.spark.read.entry_source import is_read_in_place, set_entry
-from narrows.spark.sql.own_session import OwnSession, brought_into, physical_plan
-from narrows.spark.streaming.entry_tasks import EntryJobs, waiting_for_tables
-from narrows.spark.streaming.running import Batch, RecentBatches
-from narrows.spark.streaming.window_tasks import (
+from narrows.spark.entries.entry_tasks import EntryJobs, waiting_for_tables
+from narrows.spark.keeping.window_tasks import (
     READER,
     TOLD,
     MakeMerging,
@@ -29,12 +26,15 @@ from narrows.spark.streaming.window_tasks import (
     merging_frame,
     sweep_closed,
 )
+from narrows.spark.read.entry_source import is_read_in_place, set_entry
+from narrows.spark.running.running import Batch, RecentBatches
+from narrows.spark.sql.own_session import OwnSession, brought_into, physical_plan
 from narrows.spark.write.sink import RowsWritten, receipts_told, written_by_tasks
 from narrows.worker.endless.fold import EndlessSpec
+from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
-from narrows.worker.windows.steps import GroupsFile
 from narrows.worker.write import Receipts, receipts_from_text
 
 _ROWS_A_TASK = 50_000

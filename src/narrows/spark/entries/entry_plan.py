@@ -32,11 +32,11 @@ from narrows.physical.execution import MadeOfEntry, made_of_entry, rows_of
 from narrows.physical.kept_by_tasks import kept_places
 from narrows.spark.compile.context import Context, PlaceReads, connected
 from narrows.spark.compile.plan import compile_plan
+from narrows.spark.entries.entry_tasks import EntryJob
 from narrows.spark.read.believed import broadcast_bytes
 from narrows.spark.read.entry_source import entry_rows, is_read_in_place, no_rows
 from narrows.spark.sql.own_session import brought_into, physical_plan
 from narrows.spark.sql.rows import SqlText
-from narrows.spark.streaming.entry_tasks import EntryJob
 from narrows.spark.windows.task_memory import TaskMemory
 from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.sink import written_by_tasks

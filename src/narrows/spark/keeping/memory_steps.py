@@ -11,9 +11,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from narrows.connectors.entry_log import Entry
+from narrows.spark.entries.entry_plan import EntryPlan
+from narrows.spark.entries.entry_tasks import EntryJobs
 from narrows.spark.sql.own_session import OwnSession
-from narrows.spark.streaming.entry_plan import EntryPlan
-from narrows.spark.streaming.entry_tasks import EntryJobs
 from narrows.spark.windows.task_memory import set_attempt
 from narrows.spark.write.sink import (
     RowsWritten,
@@ -22,9 +22,9 @@ from narrows.spark.write.sink import (
     receipts_told,
     set_writing,
 )
+from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.remembered.keeper import MemoryKeeper
 from narrows.worker.remembered.store import Merge
-from narrows.worker.windows.steps import GroupsFile
 from narrows.worker.write import Receipts
 
 _ROWS_A_TASK = 50_000

@@ -1,0 +1,1 @@
+"""What runs, who looks after it, and whether what fails is tried again."""
