@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from narrows.logical.nodes import Node
 from narrows.logical.walk import topological
-from narrows.physical.nodes import PhysicalWindowRows
+from narrows.physical.nodes import PhysicalReader, PhysicalWindowRows
 from narrows.projection.columns import DecodeProjection
 
 
-def kept_columns(node: PhysicalWindowRows) -> list[str]:
-    """What is kept of a row: the columns that its reader ships."""
-    reader = node.reader
+def shipped_columns(reader: PhysicalReader) -> list[str]:
+    """What a reader ships of a row, in words."""
     source = reader.source
     shipped = DecodeProjection(source.schema, reader.shipped, metadata=source.metadata).columns
     columns = [f"{each.text} {each.aspect.name} {each.dtype}" for each in shipped]

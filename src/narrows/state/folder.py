@@ -53,7 +53,7 @@ from narrows.shared.registry import (
     pipeline_of,
 )
 from narrows.state.entry_position import had_position
-from narrows.state.plan_shape import Shape, shape_of
+from narrows.state.plan_shape import Shape, fits, shape_of
 from narrows.worker.keeping.steps import StepLog
 
 VERSION = "2"
@@ -246,7 +246,7 @@ class StateFolder:
         if before is not None:
             for part, what in _PARTS.items():
                 was = before.get(part, [])
-                if [each["what"] for each in was] != [each["what"] for each in now[part]]:
+                if not fits(was, now[part]):
                     raise fail(
                         Code.CHECKPOINT_MISMATCH,
                         f"the checkpoint of pipeline `{pipeline}` does not fit: {what} changed,"

@@ -7,23 +7,27 @@ the planner gives to relations, nor the case of names or the names of results ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
 from narrows.expressions.function import Function
-from narrows.expressions.nodes import Column, Expr, rewrite
+from narrows.expressions.nodes import Column, Expr, columns_of_all, rewrite
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import (
+    PhysicalDataSource,
     PhysicalEndlessAggregation,
+    PhysicalPartialAggregation,
+    PhysicalReader,
     PhysicalStreamingAggregation,
+    PhysicalWindow,
     PhysicalWindowRows,
 )
-from narrows.physical.window_rows import kept_columns
+from narrows.physical.window_rows import shipped_columns
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
@@ -60,18 +64,30 @@ def shape_of(plan: Node) -> Shape:
         elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]
             text = f"{node.operator} {', '.join(parts)}".strip()
-            what = _Canonical(relations).node(_of_source(node))
-            form = _form(node)
-            state.append({"what": what if form is None else [what, form], "text": text})
+            canonical = _Canonical(relations)
+            what, form = canonical.node(_of_source(node)), _form(node, canonical)
+            kept = {"what": what if form is None else [what, form], "text": text}
+            if isinstance(node, PhysicalStreamingAggregation) and node.merges:
+                kept["was"] = [canonical.node(node), _PARTIAL_FORM]
+            state.append(kept)
     return {"sources": sources, "state": state}
+
+
+def fits(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> bool:
+    """Is what was kept before what a plan keeps now? An earlier version may have said less of it
+    (`was`)."""
+    return len(before) == len(now) and all(
+        old["what"] in (new["what"], new.get("was", new["what"]))
+        for old, new in zip(before, now, strict=True)
+    )
 
 
 def _of_source(node: Node) -> Node:
     """A node that names what readers have made of columns, as if it named those: two may be called
     the same, as `a->x` and `b->x` are, and one may be called by several names."""
-    if not isinstance(node, PhysicalEndlessAggregation):
+    partial = node.children[0] if node.children else None
+    if not isinstance(partial, PhysicalPartialAggregation):
         return node
-    partial = node.partial
     made = zip(partial.relation.ids, (*partial.keys, *partial.calls), strict=True)
     exprs = {column: expr for column, (_, expr) in made}
 
@@ -81,19 +97,34 @@ def _of_source(node: Node) -> Node:
     return node.with_expressions([rewrite(expr, change) for expr in node.expressions])
 
 
-def _form(node: Node) -> object:
+def _form(node: Node, canonical: _Canonical) -> object:
     """The form of what is kept, where another version may have another one."""
     if isinstance(node, PhysicalWindowRows):
-        return [_ROWS_FORM, *kept_columns(node)]
+        return [_ROWS_FORM, *shipped_columns(node.reader)]
+    if is_kept_by_tasks(node):
+        types = [str(column.dtype) for column in columns_of_all(node.expressions)]
+        return [f"{FORM}, by tasks", *types, *_rows_below(node, canonical)]
     if node.remembers_rows:
-        return f"{FORM}, by tasks" if is_kept_by_tasks(node) else FORM
-    if isinstance(node, PhysicalEndlessAggregation):
-        return [_PARTIAL_FORM, *(str(column.dtype) for column in node.partial.relation.columns)]
-    if isinstance(node, PhysicalStreamingAggregation) and node.merges:
-        return _PARTIAL_FORM
+        return FORM
+    if isinstance(node, (PhysicalEndlessAggregation, PhysicalStreamingAggregation)):
+        partial = node.child
+        if isinstance(partial, PhysicalPartialAggregation):
+            return [_PARTIAL_FORM, *(str(column.dtype) for column in partial.relation.columns)]
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):
         return _JOIN_FORM
     return None
+
+
+def _rows_below(node: Node, canonical: _Canonical) -> list[Any]:
+    """Of a window that keeps its rows, all that they are made of: they are kept as they come."""
+    if not isinstance(node, PhysicalWindow):
+        return []
+    below = [each for each in topological(node) if each is not node]
+    return [
+        shipped_columns(each) if isinstance(each, PhysicalReader) else canonical.node(each)
+        for each in below
+        if not isinstance(each, PhysicalDataSource)
+    ]
 
 
 class _Canonical:
