@@ -39,7 +39,9 @@ PATIENCE = 300.0
 IDLE_SECONDS = 5.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 LOW, SHARED = "WITH (latency = 'low')", ", shared = true"
-COPIED, COMPUTED, FOLDED = "n, t", "n, reverse(t) AS t", "n, acc_count(n) AS t"
+COPIED, COMPUTED, REMEMBERED = "n, t", "n, reverse(t) AS t", "n, acc_count(n) AS t"
+DISTINCT = "DISTINCT n, t"
+"""Of which Spark keeps something, by a streaming query."""
 
 
 class Mode(NamedTuple):
@@ -53,7 +55,8 @@ class Mode(NamedTuple):
 MODES = {
     "its readers write": Mode(),
     "computed by Spark": Mode(select=COMPUTED),
-    "micro-batches": Mode(select=FOLDED),
+    "functions that remember": Mode(select=REMEMBERED),
+    "micro-batches": Mode(select=DISTINCT),
     "latency = 'low'": Mode(pipeline=LOW),
     "shared stream": Mode(SHARED),
     "shared stream, latency = 'low'": Mode(SHARED, LOW),

@@ -43,6 +43,10 @@ KINDS = {
     "windows, kept as rows": Kind(f"SELECT k, count(DISTINCT t) AS c FROM s GROUP BY k, {WINDOW}"),
     "counts without end": Kind("SELECT k, count(*) AS c FROM s GROUP BY k", ", mode = 'update'"),
     "functions that remember": Kind("SELECT n, lag(t) OVER (PARTITION BY k) AS before FROM s"),
+    "count windows": Kind("SELECT k, count(*) AS c, max(t) AS t FROM s GROUP BY k, countwindow(2)"),
+    "sliding windows": Kind("SELECT k, count(*) AS c FROM s GROUP BY k, slidingwindow('ss', 20)"),
+    "distinct rows": Kind("SELECT DISTINCT n, t FROM s"),
+    "joined streams": Kind("SELECT s.n, r.t FROM s JOIN r ON s.n = r.n"),
 }
 
 
@@ -81,6 +85,8 @@ def _run(
     session.execute(
         "CREATE STREAM s (n BIGINT, k BIGINT, t STRING, ts BIGINT) WITH (connector = 'file',"
         f" path = '{folder}/in', eventtime = 'ts', eventtime_unit = 's');"
+        "CREATE STREAM r (n BIGINT, t STRING) WITH (connector = 'file',"
+        f" path = '{folder}/in');"
         f"CREATE TABLE places (id BIGINT, name STRING) WITH (connector = 'file',"
         f" path = '{folder}/places');"
         f"CREATE SINK out WITH (connector = 'file', path = '{folder}/out'{kind.sink});"
