@@ -128,7 +128,7 @@ class Machine:
 
     def _process(self, dies: str | None, rows: Sequence[Row]) -> tuple[MemoryKeeper, Jobs]:
         jobs = Jobs(self, rows, dies)
-        time = Time(0, lambda: self.newest)
+        time = Time(0, lambda: self.newest, SlidingWindow(5, 2).closing_time)
         return MemoryKeeper(self.folder, len(self.what), WriteSpec(()), jobs, time), jobs
 
     def _publish(self, jobs: Jobs, dies: str | None) -> None:

@@ -324,7 +324,7 @@ class PipelineQuery:
             return None
         (stream,) = streams_of(root)
         newest = partial(newest_time, self.context.state.all_newest(self.name))
-        return Time(watermark_delay(stream, windows[0]), newest)
+        return Time(watermark_delay(stream, windows[0]), newest, windows[0].closing_time)
 
     @cached_property
     def _raised(self) -> list[BaseException]:

@@ -51,6 +51,8 @@ class Time(NamedTuple):
     """How far the watermark stays behind the newest row."""
     newest: Callable[[], int]
     """The newest event time that readers have seen."""
+    closing: Callable[[int], int]
+    """When all is over, if no row is newer than that."""
 
 
 class Published(NamedTuple):
@@ -115,7 +117,8 @@ class MemoryKeeper:
         step = Step(before[0].number + 1, before[0].batch, closing=True, ends=True, done=False)
         step = replace(step, watermark=before[0].watermark)
         if self.time is not None:  # what comes later with an earlier time is late
-            step = replace(step, watermark=max(step.watermark, self.time.newest()))
+            end = self.time.closing(self.time.newest())
+            step = replace(step, watermark=max(step.watermark, end))
         with self._publishing(before):
             receipts: list[Receipts] = []
             files = self._advanced([each.files for each in before], step, tasks, None, receipts)
