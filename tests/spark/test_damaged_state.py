@@ -56,7 +56,15 @@ def test_all_kinds_of_files_are_known(under_test: StateUnderTest) -> None:
     """Whoever keeps something new says here what becomes of it when it is damaged."""
     kinds = {kind.split("/")[0] for kind in under_test.kinds()}
     known = {"checkpoints", "entries", "pipelines", "statistics", "tables", "projections"}
-    assert kinds - known == {"dead_letters", "lock", "newest", "shared", "version", "windows"}
+    assert kinds - known == {
+        "dead_letters",
+        "lock",
+        "newest",
+        "remembered",
+        "shared",
+        "version",
+        "windows",
+    }
 
 
 @pytest.mark.parametrize(("name", "way"), KINDS.items())

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
 from narrows.physical.execution import ExecutionMode
@@ -71,7 +72,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for _, kind, values in KEYS.values()
     ]
     numbers = pa.array(range(ROWS), pa.int64())
-    table = pa.table([numbers, numbers, *columns], names=["n", "ts", *KEYS])
+    times = pa.array(range(1_000, 1_000 + ROWS), pa.int64())
+    table = pa.table([numbers, times, *columns], names=["n", "ts", *KEYS])
     for part in range(FILES):
         rows = table.slice(part * ROWS // FILES, ROWS // FILES)
         pq.write_table(rows, folder / f"{part}.parquet")
@@ -106,21 +108,37 @@ def _run(session: narrows.Session, *names: str, closes: bool = True) -> list[Exe
     return [execution.mode for execution in executions if execution is not None]
 
 
-def test_tasks_remember_what_spark_remembers(
+def test_tasks_remember_what_a_query_sees(
     session: narrows.Session, folder: Path, tmp_path: Path
 ) -> None:
+    """A query has all rows at once, and keeps nothing."""
     for name, query in QUERIES.items():
-        _declare(session, f"{name}_tasks", query)
-        _declare(session, f"{name}_spark", query)
+        _declare(session, name, query)
     # A run of one task, one of two whose rows are shuffled by their keys, and one more.
     for part, files in enumerate(([0], [1, 2], [3])):
         for number in files:
             shutil.copy(folder / f"{number}.parquet", tmp_path / "in")
+        assert set(_run(session, *QUERIES, closes=part == 2)) == {ExecutionMode.KEYED}
+    for name, query in QUERIES.items():
+        rows = session.query(query).select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}))
+        expected = sorted(repr(json.loads(text)) for (text,) in rows.collect())
+        assert len(expected) > 5
+        assert _rows(session, name) == expected, name
+
+
+def test_tasks_remember_what_spark_remembers(
+    session: narrows.Session, folder: Path, tmp_path: Path
+) -> None:
+    for name in ("alone", "sliding"):
+        _declare(session, f"{name}_tasks", QUERIES[name])
+        _declare(session, f"{name}_spark", QUERIES[name])
+    for part in range(2):
+        shutil.copy(folder / f"{part}.parquet", tmp_path / "in")
         for setting, kind in ((ON, "tasks"), (OFF, "spark")):
             session.execute(setting)
-            modes = _run(session, *(f"{name}_{kind}" for name in QUERIES), closes=part == 2)
-            assert (set(modes) == {ExecutionMode.KEYED}) is (kind == "tasks")
-    for name in QUERIES:
+            modes = _run(session, f"alone_{kind}", f"sliding_{kind}", closes=part == 1)
+            assert set(modes) == {ExecutionMode.KEYED if kind == "tasks" else ExecutionMode.STREAM}
+    for name in ("alone", "sliding"):
         assert len(_rows(session, f"{name}_spark")) > 5
         assert _rows(session, f"{name}_tasks") == _rows(session, f"{name}_spark"), name
 
