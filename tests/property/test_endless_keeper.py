@@ -33,9 +33,9 @@ from narrows.worker.endless import merge as merge_module
 from narrows.worker.endless.fold import EndlessSpec, fold_groups
 from narrows.worker.endless.keeper import EndlessKeeper, merge_of_one
 from narrows.worker.endless.merge import EndlessTask
+from narrows.worker.keeping import fewer_files, groups_file
 from narrows.worker.keeping.steps import GroupsFile
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.windows import fewer_files, groups_file
 from narrows.worker.windows.keeper import Closed
 from narrows.worker.windows.merge import Merge
 from narrows.worker.write import Receipts

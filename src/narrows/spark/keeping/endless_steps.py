@@ -22,6 +22,7 @@ from narrows.spark.sql.own_session import OwnSession
 from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.endless.keeper import EndlessKeeper
 from narrows.worker.endless.merge import EndlessTask
+from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import sweep
 
 
@@ -51,6 +52,16 @@ class EndlessSteps:
                 with contextlib.suppress(Exception):  # the first reason is the one to tell
                     sweep(self.keeper.write)
                 raise
+
+    was_closing: ClassVar[bool] = False
+    has_open: ClassVar[bool] = False
+
+    @property
+    def read(self) -> ReadSpec:
+        return self.keeper.spec.read
+
+    def close(self) -> None:
+        """Nothing is ever over."""
 
     def check(self) -> None:
         self.own.check()

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import pyarrow as pa
 
 from narrows.connectors.entry_log import Entry
+from narrows.explain.plan import Plan
+from narrows.physical.execution import rows_of
+from narrows.physical.kept_by_tasks import kept_places
+from narrows.spark.compile.context import Context
 from narrows.spark.entries.entry_plan import EntryPlan
 from narrows.spark.entries.entry_tasks import EntryJobs
 from narrows.spark.sql.own_session import OwnSession
-from narrows.spark.windows.task_memory import set_attempt
+from narrows.spark.windows.closing import streams_of
+from narrows.spark.windows.input_end import watermark_delay
+from narrows.spark.windows.task_memory import read_all_rows, set_attempt
+from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.sink import (
     RowsWritten,
     Writing,
@@ -23,7 +30,9 @@ from narrows.spark.write.sink import (
     set_writing,
 )
 from narrows.worker.keeping.steps import GroupsFile
-from narrows.worker.remembered.keeper import MemoryKeeper
+from narrows.worker.newest_time import newest_time
+from narrows.worker.read_spec import ReadSpec
+from narrows.worker.remembered.keeper import MemoryKeeper, Time
 from narrows.worker.remembered.store import Merge
 from narrows.worker.write import Receipts
 
@@ -79,9 +88,12 @@ class SparkMemoryJobs:
 class MemorySteps:
     keeps_state: ClassVar[bool] = True
 
+    read: ReadSpec
     jobs: SparkMemoryJobs
     keeper: MemoryKeeper
     written: RowsWritten
+    closes: bool
+    """Is there something that the end of the input closes?"""
 
     def __len__(self) -> int:
         return self.jobs.most
@@ -92,6 +104,14 @@ class MemorySteps:
             self.written.late += published.late
             return published.rows
 
+    @property
+    def was_closing(self) -> bool:
+        return self.keeper.was_closing
+
+    @property
+    def has_open(self) -> bool:
+        return self.closes and self.keeper.has_open
+
     def close(self) -> None:
         with self.jobs.own.running():
             self.written.rows += self.keeper.close(self.jobs.most)
@@ -101,3 +121,27 @@ class MemorySteps:
 
     def stop(self) -> None:
         self.jobs.own.stop()
+
+
+def memory_steps(
+    made: EntryPlan, read: ReadSpec, time: Time | None, written: RowsWritten
+) -> MemorySteps:
+    """The steps of a pipeline that reads this."""
+    rows, own = rows_of(made.plan.physical), OwnSession(made.context.spark)
+    read_all_rows(own.spark)
+    jobs = SparkMemoryJobs(own, made, read.partitions)
+    keeper = MemoryKeeper(made.remembered, len(kept_places(rows)), made.write, jobs, time)
+    return MemorySteps(read, jobs, keeper, written, closes=bool(windows_of(rows)))
+
+
+def memory_time(context: Context, pipeline: str, plan: Plan) -> Time | None:
+    """How the time goes by that tasks wait for; None if they do not."""
+    rows = rows_of(plan.physical)
+    if not kept_places(rows):
+        return None
+    windows = [window for window in windows_of(rows).values() if window.goes_by_time]
+    if not windows:
+        return None
+    (stream,), (window, *_) = streams_of(rows), windows
+    newest = partial(newest_time, context.state.all_newest(pipeline))
+    return Time(watermark_delay(stream, window), newest, window.closing_time)

@@ -4,14 +4,11 @@ are those of groups that no window ends, too (`endless_steps.py`)."""
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
@@ -27,11 +24,11 @@ from narrows.spark.keeping.window_tasks import (
     sweep_closed,
 )
 from narrows.spark.read.entry_source import is_read_in_place, set_entry
-from narrows.spark.running.running import Batch, RecentBatches
 from narrows.spark.sql.own_session import OwnSession, brought_into, physical_plan
 from narrows.spark.write.sink import RowsWritten, receipts_told, written_by_tasks
 from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.keeping.steps import GroupsFile
+from narrows.worker.read_spec import ReadSpec
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
@@ -172,6 +169,18 @@ class WindowSteps:
             self.written.late += sum(each["late"] for each in answers)
             return self.keeper.run(number, told_files(answers, "file"), ends=ends)
 
+    @property
+    def read(self) -> ReadSpec:
+        return self.keeper.spec.read
+
+    @property
+    def was_closing(self) -> bool:
+        return self.keeper.was_closing
+
+    @property
+    def has_open(self) -> bool:
+        return self.keeper.has_open
+
     def close(self) -> None:
         with self.own.running():
             self.written.rows += self.keeper.close()
@@ -181,45 +190,6 @@ class WindowSteps:
 
     def stop(self) -> None:
         self.own.stop()
-
-
-class Closing(Protocol):
-    def close(self) -> None:
-        """A step by itself: what is open is over."""
-
-
-class ClosingRun:
-    """The step that closes what is open, as something that runs."""
-
-    recentProgress: Sequence[StreamingQueryProgress] = ()  # noqa: N815
-
-    def __init__(self, steps: Closing) -> None:
-        self._batches = RecentBatches()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._close, args=(steps,), daemon=True)
-        self._thread.start()
-
-    def _close(self, steps: Closing) -> None:
-        begun = time.monotonic()
-        try:
-            steps.close()
-            self._batches.add(0, time.monotonic() - begun)
-        except BaseException as error:
-            self._failure = error
-
-    @property
-    def isActive(self) -> bool:  # noqa: N802
-        return self._thread.is_alive()
-
-    @property
-    def batches(self) -> Sequence[Batch]:
-        return self._batches.all()
-
-    def exception(self) -> BaseException | None:
-        return self._failure
-
-    def stop(self) -> None:
-        self._thread.join()
 
 
 def told_of_entry(folds: EntryJobs, number: int, tasks: int) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -20,7 +20,6 @@ from narrows.files.names import file_name
 from narrows.logical.nodes import DataSink, DecodedSource
 from narrows.logical.walk import topological
 from narrows.physical.execution import ExecutionMode, rows_of
-from narrows.physical.kept_by_tasks import kept_places
 from narrows.physical.nodes import PhysicalBatch, PhysicalReader
 from narrows.plugins.options import parse_duration
 from narrows.spark.compile.closed_windows import Streamed, streamed
@@ -38,14 +37,13 @@ from narrows.spark.entries.entry_tasks import (
     WritingJobs,
     copying,
 )
-from narrows.spark.keeping.endless_steps import EndlessSteps, endless_steps
-from narrows.spark.keeping.memory_steps import MemorySteps, SparkMemoryJobs
+from narrows.spark.keeping.closing import ClosingRun, KeepingSteps
+from narrows.spark.keeping.endless_steps import endless_steps
+from narrows.spark.keeping.memory_steps import memory_steps, memory_time
 from narrows.spark.keeping.window_plan import window_steps
-from narrows.spark.keeping.window_steps import ClosingRun, WindowSteps
 from narrows.spark.read.reader import read_spec
 from narrows.spark.running.pauses import Looks, Pauses, Ticks
 from narrows.spark.running.running import Phase, Running
-from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.streaming.checkpoint import check_checkpoint, relocate
 from narrows.spark.streaming.feed import LOOKS_AGAIN, FedQuery, Feed
 from narrows.spark.streaming.handover import begin_position, end_position
@@ -53,17 +51,14 @@ from narrows.spark.streaming.query_settings import query_settings
 from narrows.spark.windows.clock import say_end
 from narrows.spark.windows.closing import ClosedMark, closing_run, run_time, streams_of
 from narrows.spark.windows.event_time import RunTime
-from narrows.spark.windows.input_end import watermark_delay
 from narrows.spark.windows.join_lag import join_lag
-from narrows.spark.windows.task_memory import read_all_rows
 from narrows.spark.windows.windows import windows_of
 from narrows.spark.write.sink import RowsWritten, publish_written, written_by_tasks
 from narrows.spark.write.sink_frame import copied_from, parts_of, sink_frame
 from narrows.state.entry_position import first_entry
 from narrows.worker.lasting import EntryWork
-from narrows.worker.newest_time import newest_time
 from narrows.worker.read_spec import ReadSpec
-from narrows.worker.remembered.keeper import MemoryKeeper, Time
+from narrows.worker.remembered.keeper import Time
 from narrows.worker.watermark import last_commit
 from narrows.worker.write import sweep
 
@@ -76,6 +71,8 @@ _ENTRY_BY_ENTRY = (
     ExecutionMode.GROUPS,
 )
 """Without a streaming query."""
+_KEEPING = (ExecutionMode.WINDOWS, ExecutionMode.GROUPS, ExecutionMode.KEYED)
+"""Whose tasks keep something between entries."""
 _ROWS_KEPT_AS = "json"
 """The format in which the state folder keeps rows of sinks that take rows, until they are shown."""
 
@@ -146,26 +143,21 @@ class PipelineQuery:
 
     def phases(self) -> list[Phase]:
         """What runs one after the other; which way that is, is in its plan."""
-        if self.mode is ExecutionMode.WINDOWS:
-            ready = [self._window_steps()]  # what Spark will not take is said before
-            keeper = ready[0].keeper
+        if self.mode in (ExecutionMode.JOBS, ExecutionMode.KEYED):
+            self._entry_plan.check()  # what Spark will not take is said before
+        if self.mode in _KEEPING:
+            first = self._keeping_steps()
+            ready = [first]
 
-            def fold(previous: Running | None) -> Running:
-                return self.start_folding(ready.pop() if ready else self._window_steps())
+            def keep(previous: Running | None) -> Running:
+                return self.start_keeping(ready.pop() if ready else self._keeping_steps())
 
             def close(ended: Running | None) -> Running | None:
-                """What the last entry has not closed, for there was none."""
-                return ClosingRun(self._window_steps()) if keeper.has_open else None
+                """What the last entry has not closed."""
+                return ClosingRun(self._keeping_steps()) if first.has_open else None
 
-            return [fold, close] if self.pace.closes else [fold]
-        if self.mode is ExecutionMode.GROUPS:
-            made = [self._endless_steps()]  # what Spark will not take is said before
-            return [lambda _: self.start_grouping(made.pop() if made else self._endless_steps())]
+            return [keep, close] if self.pace.closes else [keep]
         if self.mode in _ENTRY_BY_ENTRY:
-            if self.mode in (ExecutionMode.JOBS, ExecutionMode.KEYED):
-                self._entry_plan.check()
-            if self.mode is ExecutionMode.KEYED:
-                return self._remembering_phases()
             return [lambda previous: self.start_writing()]
         stream = self.compile()
         return [lambda previous: self.start(stream), *self.closing_phases()]
@@ -185,56 +177,28 @@ class PipelineQuery:
         feeds = [self._feed(read) for _, read in self._fed]
         return self._start(stream, feeds, self.pace)
 
-    def _window_steps(self) -> WindowSteps:
-        return window_steps(
-            self.context, self.name, self.plan, self._place, self.write, self.written
-        )
+    def _keeping_steps(self) -> KeepingSteps:
+        match self.mode:
+            case ExecutionMode.WINDOWS:
+                return window_steps(
+                    self.context, self.name, self.plan, self._place, self.write, self.written
+                )
+            case ExecutionMode.GROUPS:
+                return endless_steps(self.context, self.name, self.plan, self._place, self.write)
+        ((_, read),) = self._fed
+        return memory_steps(self._entry_plan, read, self._time, self.written)
 
-    def start_folding(self, steps: WindowSteps) -> EntryQuery:
-        """Starts a pipeline whose tasks keep its windows."""
-        if steps.keeper.was_closing:
+    def start_keeping(self, steps: KeepingSteps) -> EntryQuery:
+        """Starts a pipeline whose tasks keep something between entries."""
+        if steps.was_closing:
             steps.close()
         sweep(self.write)
-        return self._start_entries(steps.keeper.spec.read, steps, ends=self.pace.closes)
-
-    def _endless_steps(self) -> EndlessSteps:
-        return endless_steps(self.context, self.name, self.plan, self._place, self.write)
-
-    def start_grouping(self, steps: EndlessSteps) -> EntryQuery:
-        """Starts a pipeline whose tasks keep groups that no window ends."""
-        sweep(self.write)
-        return self._start_entries(steps.keeper.spec.read, steps)
+        return self._start_entries(steps.read, steps, ends=self.pace.closes)
 
     def start_writing(self) -> EntryQuery:
         """Starts a pipeline that keeps nothing."""
         read, tasks = self._entry_tasks()
         return self._start_entries(read, WritingSteps(self.write, tasks))
-
-    def start_remembering(self) -> EntryQuery:
-        """Starts a pipeline whose tasks keep what is remembered of rows."""
-        ((_, read),) = self._fed
-        steps = self._memory_steps()
-        if steps.keeper.was_closing:
-            steps.close()
-        sweep(self.write)
-        return self._start_entries(read, steps)
-
-    def _remembering_phases(self) -> list[Phase]:
-        def close(ended: Running | None) -> Running | None:
-            steps = self._memory_steps()
-            return ClosingRun(steps) if steps.keeper.has_open else None
-
-        closes = self.pace.closes and windows_of(rows_of(self.plan.physical))
-        return [lambda previous: self.start_remembering(), *([close] if closes else ())]
-
-    def _memory_steps(self) -> MemorySteps:
-        ((_, read),) = self._fed
-        made, own = self._entry_plan, OwnSession(self.context.spark)
-        read_all_rows(own.spark)
-        jobs = SparkMemoryJobs(own, made, read.partitions)
-        places = len(kept_places(rows_of(self.plan.physical)))
-        keeper = MemoryKeeper(made.remembered, places, self.write, jobs, self._time)
-        return MemorySteps(jobs, keeper, self.written)
 
     def _start_entries(
         self, read: ReadSpec, steps: EntrySteps, *, ends: bool = False
@@ -315,16 +279,9 @@ class PipelineQuery:
             return self.place_shared(node, spec)
         return self.context.placed_for(node, spec, self.name, number)
 
-    @property
+    @cached_property
     def _time(self) -> Time | None:
-        """How the time goes by that its tasks wait for; None if they do not."""
-        root = rows_of(self.plan.physical)
-        windows = [window for window in windows_of(root).values() if window.goes_by_time]
-        if self.mode is not ExecutionMode.KEYED or not windows:
-            return None
-        (stream,) = streams_of(root)
-        newest = partial(newest_time, self.context.state.all_newest(self.name))
-        return Time(watermark_delay(stream, windows[0]), newest, windows[0].closing_time)
+        return memory_time(self.context, self.name, self.plan)
 
     @cached_property
     def _raised(self) -> list[BaseException]:

@@ -1,0 +1,67 @@
+"""Pipelines whose tasks keep something, and the end of what they keep."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from narrows.spark.entries.entry_loop import EntrySteps
+from narrows.spark.running.running import Batch, RecentBatches
+from narrows.worker.read_spec import ReadSpec
+
+
+class KeepingSteps(EntrySteps, Protocol):
+    """What becomes of entries, of which something is kept."""
+
+    @property
+    def read(self) -> ReadSpec:
+        """What is read of them."""
+
+    @property
+    def was_closing(self) -> bool:
+        """Did a run end while it closed what was open?"""
+
+    @property
+    def has_open(self) -> bool:
+        """Is something open that the end of the input would close?"""
+
+    def close(self) -> None:
+        """A step by itself: what is open is over."""
+
+
+class ClosingRun:
+    """The step that closes what is open, as something that runs."""
+
+    recentProgress: Sequence[StreamingQueryProgress] = ()  # noqa: N815
+
+    def __init__(self, steps: KeepingSteps) -> None:
+        self._batches = RecentBatches()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._close, args=(steps,), daemon=True)
+        self._thread.start()
+
+    def _close(self, steps: KeepingSteps) -> None:
+        begun = time.monotonic()
+        try:
+            steps.close()
+            self._batches.add(0, time.monotonic() - begun)
+        except BaseException as error:
+            self._failure = error
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802
+        return self._thread.is_alive()
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return self._batches.all()
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    def stop(self) -> None:
+        self._thread.join()
