@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 
 from narrows.spark.streaming import feed, query_settings, source_log
 from narrows.worker import count_files
+from narrows.worker.keeping import fewer_files
+from narrows.worker.windows import keeper
 from support.held import held_by_this_process, kept
 from support.long_run import BY_KEYS, BY_QUERY, BY_READERS, IN_GROUPS, IN_WINDOWS, LongRun
 
@@ -27,6 +29,8 @@ def keeps_little(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(source_log, "_LARGE", 0)
     monkeypatch.setattr(source_log, "_KEPT", 2)
     monkeypatch.setattr(count_files, "_MANY", 4)
+    monkeypatch.setattr(fewer_files, "_MANY_FILES", 3)
+    monkeypatch.setattr(keeper, "_MANY_FILES", 3)
     before = {key: spark.conf.get(key) for key in SHORT}
     for key, value in SHORT.items():
         spark.conf.set(key, value)
