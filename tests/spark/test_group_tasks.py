@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,10 +16,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.connectors.entry_log import Entry
 from narrows.physical.execution import ExecutionMode
+from narrows.spark.keeping.endless_steps import EndlessSteps
 from narrows.worker.keeping import fewer_files
 from narrows.worker.keeping.steps import StepLog
 from support.kept_calls import COLUMNS, all_calls, chosen_calls, random_columns, spread_calls
+from support.two_tasks import two_tasks
 
 ROWS, FILES = 240, 4
 RUNS = ((0,), (1, 2), (3,))
@@ -114,13 +118,23 @@ def _put(folder: Path, tmp_path: Path, parts: Sequence[int]) -> None:
 
 
 def test_tasks_keep_groups_as_spark_does(
-    session: narrows.Session, folder: Path, tmp_path: Path
+    session: narrows.Session, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_tasks, by_spark = _declare(session, "tasks"), _declare(session, "spark")
+    tasks: list[int] = []
+    run = EndlessSteps.run
+
+    def counted(self: EndlessSteps, number: int, entry: Entry, count: int, *, ends: bool) -> int:
+        tasks.append(count)
+        return run(self, number, entry, count, ends=ends)
+
+    monkeypatch.setattr(EndlessSteps, "run", counted)
     for parts in RUNS:
         _put(folder, tmp_path, parts)
         session.execute(ON)
-        assert set(_run(session, *by_tasks)) == {ExecutionMode.GROUPS}
+        with two_tasks(session.spark) if len(parts) == 2 else nullcontext():
+            assert set(_run(session, *by_tasks)) == {ExecutionMode.GROUPS}
+        assert set(tasks[-len(by_tasks) :]) == {len(parts)}
         session.execute(OFF)
         assert set(_run(session, *by_spark)) == {ExecutionMode.STREAM}
         # After each run: so rows are the same in every micro-batch.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,8 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import narrows
 from narrows.physical.execution import ExecutionMode
-from narrows.spark.entries.intake import Intake
 from narrows.worker.remembered.keeper import MemoryKeeper, Published
+from support.two_tasks import two_tasks
 
 AMBIGUOUS = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 """Clocks in Berlin show it twice, an hour apart."""
@@ -125,18 +125,6 @@ def tasks_of_entries(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@contextmanager
-def _two_tasks(spark: SparkSession) -> Iterator[None]:
-    """However little an entry has."""
-    key = "spark.sql.shuffle.partitions"
-    before = str(spark.conf.get(key))
-    spark.conf.set(key, "2")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Intake, "shares", lambda self, entry: 2)
-        yield
-    spark.conf.set(key, before)
-
-
 def test_tasks_remember_what_a_query_sees(
     session: narrows.Session, folder: Path, tmp_path: Path, tasks_of_entries: list[int]
 ) -> None:
@@ -147,7 +135,7 @@ def test_tasks_remember_what_a_query_sees(
     for part, files in enumerate(([0], [1, 2], [3])):
         for number in files:
             shutil.copy(folder / f"{number}.parquet", tmp_path / "in")
-        with _two_tasks(session.spark) if part == 1 else nullcontext():
+        with two_tasks(session.spark) if part == 1 else nullcontext():
             assert set(_run(session, *QUERIES, closes=part == 2)) == {ExecutionMode.KEYED}
     assert tasks_of_entries == [task for task in (1, 2, 1) for _ in QUERIES]
     for name, query in QUERIES.items():
@@ -241,7 +229,7 @@ def test_rows_that_find_no_partner_are_remembered(
     shutil.copy(folder / "0.parquet", tmp_path / "in")
     _run(session, "p")
     shutil.copy(folder / "1.parquet", tmp_path / "in")
-    with _two_tasks(session.spark):
+    with two_tasks(session.spark):
         _run(session, "p")
     assert session.rows("out_p") == []
     last = 3 * ROWS // FILES - 1
@@ -263,7 +251,7 @@ def test_an_entry_without_rows_changes_nothing(
     for run, texts in enumerate((['{"n": 1}', '{"n": 2}'], ["no", "JSON"], ['{"n": 3}'])):
         for number, text in enumerate(texts):
             (tmp_path / "lines" / f"{run}{number}.json").write_text(f"{text}\n")
-        with _two_tasks(session.spark) if run == 1 else nullcontext():
+        with two_tasks(session.spark) if run == 1 else nullcontext():
             _run(session, "p")
     found = [(row["n"], row["before"]) for row in session.rows("out_p")]
     assert found == [(1, None), (2, 1), (3, 2)]
