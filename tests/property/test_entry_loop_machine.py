@@ -21,6 +21,7 @@ from narrows.connectors.entry_log import Entry, EntryLog
 from narrows.connectors.target import WriteSpec
 from narrows.spark.entries import entry_loop
 from narrows.spark.entries.entry_loop import EntryLoop, WritingSteps
+from narrows.spark.entries.intake import Intake
 from narrows.spark.streaming.feed import Feed
 from narrows.spark.streaming.handover import begin_position, end_position
 from narrows.spark.write.sink import RowsWritten
@@ -94,9 +95,11 @@ class EntryLoopMachine(RuleBasedStateMachine):
         self.query = None
         read = replace(self.read, partitions=tasks)
         write = WriteSpec((self.target,))
-        position = begin_position(read, self.checkpoint)
+        position = begin_position(Intake(read), self.checkpoint)
         self.tasks = InProcess(read, write, tasks)
-        self.loop = EntryLoop(read, position, RowsWritten(), WritingSteps(write, self.tasks))
+        self.loop = EntryLoop(
+            Intake(read), position, RowsWritten(), WritingSteps(write, self.tasks)
+        )
 
     @precondition(lambda self: self.loop is not None)
     @rule(dies=st.sampled_from((None, None, "before", "between", "after", "published")))

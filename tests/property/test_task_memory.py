@@ -34,9 +34,9 @@ from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
 from narrows.worker.remembered import keeper as keeper_module
 from narrows.worker.remembered.functions import Functions, ResultType
 from narrows.worker.remembered.groups import ChangedGroups
-from narrows.worker.remembered.keeper import MemoryKeeper, Time, place_of
-from narrows.worker.remembered.store import Merge
-from narrows.worker.remembered.task import Remembers, RememberSpec, advance, remember
+from narrows.worker.remembered.keeper import MemoryKeeper, Merging, Time, place_of
+from narrows.worker.remembered.store import KeptKeys
+from narrows.worker.remembered.task import Remembers, RememberSpec
 from narrows.worker.remembered.windows import BOUNDS, TIME, RowShape, RowWindows
 from narrows.worker.write import Receipts
 
@@ -128,8 +128,9 @@ class Machine:
 
     def _process(self, dies: str | None, rows: Sequence[Row]) -> tuple[MemoryKeeper, Jobs]:
         jobs = Jobs(self, rows, dies)
-        time = Time(0, lambda: self.newest, SlidingWindow(5, 2).closing_time)
-        return MemoryKeeper(self.folder, len(self.what), WriteSpec(()), jobs, time), jobs
+        time = Time(lambda: self.newest, lambda: SlidingWindow(5, 2).closing_time(self.newest))
+        places = [KeptKeys(self.spec(place).folder) for place in range(len(self.what))]
+        return MemoryKeeper(places, WriteSpec(()), jobs, time), jobs
 
     def _publish(self, jobs: Jobs, dies: str | None) -> None:
         made = sorted(jobs.staged, key=str)
@@ -158,7 +159,7 @@ class Jobs:
             mine = [each for each in numbered if hash(each[1][0]) % tasks == task]
             for place in range(len(self.machine.what)):
                 given = iter(_table(batch, mine))
-                made = remember(self.machine.spec(place), given, batch, attempt, task)
+                made = self.machine.spec(place).remember(given, batch, attempt, task)
                 self._stage(place, made)
             if self.dies == "read":
                 raise DiedError
@@ -167,10 +168,10 @@ class Jobs:
     def advance(self, batch: int, tasks: int, step: int, attempt: str) -> Sequence[Receipts]:
         for task in range(tasks):
             for place in range(len(self.machine.what)):
-                self._stage(place, advance(self.machine.spec(place), attempt, task, tasks))
+                self._stage(place, self.machine.spec(place).advance(attempt, task, tasks))
         return self._told(step)
 
-    def merge(self, merge: Merge) -> Sequence[GroupsFile]:
+    def merge(self, merge: Merging) -> Sequence[GroupsFile]:
         made = [merge.run(task, 2) for task in range(2)]
         return [file for file in made if file is not None]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.worker.keeping.steps import StepLog
 
 PIPELINES = {
     "with_table": "SELECT v.id, p.title FROM views v LEFT JOIN pages p ON v.page = p.page",
@@ -90,10 +91,10 @@ def test_rows_that_are_too_old_for_a_match_go(small_data: SparkSession, tmp_path
         # The watermark is at most that of the last batch but one; what is younger waits on.
         assert sorted(by_itself) == list(range(1, len(by_itself) * 2, 2))
         assert len(by_itself) * 2 >= 50
-        for side in ("left", "right"):
-            kept = small_data.read.format("statestore").option("joinSide", side)
-            folder = tmp_path / "state" / "checkpoints" / "both"
-            assert kept.load(str(folder)).count() <= 60
+        for side in range(2):
+            last = StepLog(tmp_path / "state" / "remembered" / "both" / str(side)).last()
+            assert last is not None
+            assert sum(file.rows for file in last.files) <= 60
 
 
 def test_rows_that_a_join_has_no_use_for_are_remembered(

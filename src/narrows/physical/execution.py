@@ -6,7 +6,8 @@ continuous   the same in tasks that run as long as the pipeline
 jobs         Spark computes rows of those of an entry, and of tables; in a job for each entry, too
 grouped      together with others on its shared stream, in one job for each entry of the log; for
              low latency in a task that lasts
-keyed        the same, and tasks keep what is remembered of rows, key by key, in files
+keyed        the same, and tasks keep what is remembered of rows, key by key, in files; or the rows
+             of two streams that are joined
 windows      its readers fold rows into windows, in files; tasks merge those that close. Or readers
              keep rows, and Spark has those of windows that close
 groups       its readers fold rows into groups that no window ends, in files; tasks merge those that
@@ -96,6 +97,8 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
         return Execution(ExecutionMode.JOBS, f"{_what_spark_does(rows)}, and nothing is kept")
     if keeping is not None and _all_kept_by_tasks(rows):
         how = "tasks keep what is remembered of rows, key by key"
+        if isinstance(keeping, Join):
+            how = "tasks keep the rows of both streams, key by key"
         return Execution(ExecutionMode.KEYED, how)
     writes = isinstance(rows, PhysicalProject) and rows.in_reader
     then = "tasks write" if writes else "Spark computes the rows of"
@@ -218,9 +221,9 @@ def made_of(rows: Node) -> DecodedSource | None:
 
 class MadeOfEntry(NamedTuple):
     """Rows that are made of those of one stream, one by one, and of tables that they are joined
-    with; and then sorted, it may be."""
+    with; or of two streams, of which tasks keep rows. And then sorted, it may be."""
 
-    source: DecodedSource
+    sources: tuple[DecodedSource, ...]
     tables: tuple[DecodedSource, ...] = ()
     meets_others: bool = False
     """Does a row meet others of the entry: to be sorted, or because something is remembered?"""
@@ -237,6 +240,15 @@ def made_of_entry(rows: Node) -> MadeOfEntry | None:
                 node, meets_others = child, True
             case UnaryNode(child=child) if is_kept_by_tasks(node) or isinstance(node, Aggregation):
                 node, meets_others = child, True
+            case Join(left=left, right=right) if is_kept_by_tasks(node):
+                sides = made_of_entry(left), made_of_entry(right)
+                if sides[0] is None or sides[1] is None:
+                    return None
+                return MadeOfEntry(
+                    (*sides[0].sources, *sides[1].sources),
+                    (*tables, *sides[0].tables, *sides[1].tables),
+                    meets_others=True,
+                )
             case Join(left=left, right=right) if is_stream(left) != is_stream(right):
                 node, other = (left, right) if is_stream(left) else (right, left)
                 table = made_of(other)
@@ -245,7 +257,7 @@ def made_of_entry(rows: Node) -> MadeOfEntry | None:
                 tables.append(table)
             case _:
                 return None
-    return MadeOfEntry(node, tuple(tables), meets_others)
+    return MadeOfEntry((node,), tuple(tables), meets_others)
 
 
 def read_alone(rows: Node) -> PhysicalReader | None:

@@ -14,11 +14,25 @@ from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalAggregation,
+    PhysicalJoin,
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
     PhysicalStreamingAggregation,
     PhysicalWindow,
 )
+from narrows.schema import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    STRING,
+    TIMESTAMP,
+    Decimal,
+)
+
+_KEYS = frozenset({BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, FLOAT, DOUBLE, *INTEGRAL})
 
 CutByRows: TypeAlias = PhysicalWindow | PhysicalStreamingAggregation
 """Windows; some of them are cut by rows."""
@@ -26,7 +40,13 @@ Remembering: TypeAlias = PhysicalStatefulFunction | PhysicalRetractingAggregatio
 
 
 def is_kept_by_tasks(node: Node) -> bool:
-    return isinstance(node, Remembering) and node.by_tasks
+    return isinstance(node, Remembering | PhysicalJoin) and node.by_tasks
+
+
+def is_key(expr: Expr) -> bool:
+    """Can tasks find by it what they keep? Two nested values may be equal and differ in their
+    bits."""
+    return expr.dtype in _KEYS or isinstance(expr.dtype, Decimal)
 
 
 def remembering(rows: Node) -> list[Node]:
@@ -56,8 +76,11 @@ def partitions_of(node: StatefulFunction) -> dict[tuple[Expr, ...], list[int]]:
 def kept_places(rows: Node) -> list[Node]:
     """For each place the node that keeps something there."""
     return [
-        node
-        for node in topological(rows)
-        if is_kept_by_tasks(node)
-        for _ in (partitions_of(node) if isinstance(node, StatefulFunction) else (node,))
+        node for node in topological(rows) if is_kept_by_tasks(node) for _ in range(_places(node))
     ]
+
+
+def _places(node: Node) -> int:
+    if isinstance(node, StatefulFunction):
+        return len(partitions_of(node))
+    return len(node.children)  # of a join the rows of both sides

@@ -211,8 +211,13 @@ class PhysicalProject(Project):
         return {**super().info(), **passes, **({"in": where} if self.in_reader else {})}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalJoin(Join):
-    pass
+    by_tasks: bool = field(default=False, compare=False)
+    """As in `PhysicalStatefulFunction`; of a join of two streams."""
+
+    def info(self) -> Info:
+        return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
 class PhysicalGenerate(Generate):

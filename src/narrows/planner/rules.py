@@ -24,6 +24,7 @@ from narrows.physical.rules.limit_into_reader import LimitIntoReader
 from narrows.physical.rules.memory_into_tasks import MemoryIntoTasks
 from narrows.physical.rules.partial_aggregation_into_reader import PartialAggregationIntoReader
 from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
+from narrows.physical.rules.stream_join_into_tasks import StreamJoinIntoTasks
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
 from narrows.physical.rules.window_into_reader import WindowIntoReader
@@ -56,6 +57,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
         WindowRowsIntoReader(ansi),  # after that one: what can be folded need not be kept
         EndlessAggregationIntoReader(ansi),  # as the windows, of streams
         MemoryIntoTasks(),  # after those, which leave nothing else that keeps rows
+        StreamJoinIntoTasks(),  # likewise
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),

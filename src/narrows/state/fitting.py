@@ -16,7 +16,13 @@ from narrows.state.folder import StateFolder
 
 _FOLDED = "WindowIntoReader"
 _BY_TASKS = frozenset(
-    {_FOLDED, "WindowRowsIntoReader", "EndlessAggregationIntoReader", "MemoryIntoTasks"}
+    {
+        _FOLDED,
+        "WindowRowsIntoReader",
+        "EndlessAggregationIntoReader",
+        "MemoryIntoTasks",
+        "StreamJoinIntoTasks",
+    }
 )
 _BEFORE = (frozenset({_FOLDED}), _BY_TASKS)
 """The rules by which tasks keep something, and which of them there may have been none of."""

@@ -116,8 +116,9 @@ def _form(node: Node, canonical: _Canonical) -> object:
 
 
 def _rows_below(node: Node, canonical: _Canonical) -> list[Any]:
-    """Of a window that keeps its rows, all that they are made of: they are kept as they come."""
-    if not isinstance(node, PhysicalWindow):
+    """Of a window or a join that keeps rows, all that they are made of: they are kept as they
+    come."""
+    if not isinstance(node, PhysicalWindow | Join):
         return []
     below = [each for each in topological(node) if each is not node]
     return [

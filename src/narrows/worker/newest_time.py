@@ -45,6 +45,11 @@ def newest_time(folder: Path) -> int:
     return max((_left(path) for path in folder.glob("*/*.json")), default=0)
 
 
+def newest_of_stream(folder: Path) -> int:
+    """The same of one source."""
+    return max((_left(path) for path in folder.glob("*.json")), default=0)
+
+
 def _left(path: Path) -> int:
     try:
         left = read_small(path, _MAGIC, "the newest event time", "remove it")

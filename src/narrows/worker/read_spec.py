@@ -109,6 +109,9 @@ class ReadSpec:
     event_time: EventTime | None = None
     end: InputEnd | None = None
     """How readers say the end of the input of a bounded run; None where nobody waits for it."""
+    place: int | None = None
+    """Its place among the streams that a pipeline reads; None where that is the only one, and where
+    each has batches of its own."""
     newest: str | None = None
     """The folder where tasks leave the newest event time that they have read; None where nobody
     asks for it."""

@@ -14,6 +14,7 @@ from narrows.errors import Code, NarrowsError
 from narrows.spark.entries import lasting
 from narrows.spark.entries.entry_loop import EntryLoop, EntryQuery, WritingSteps
 from narrows.spark.entries.entry_tasks import LastingEntryTasks
+from narrows.spark.entries.intake import Intake
 from narrows.spark.entries.slots import Slots
 from narrows.spark.running.pauses import Pauses
 from narrows.spark.streaming.handover import begin_position
@@ -33,8 +34,8 @@ def _start(spark: ThreadSpark, copying: Copying, tasks: int = 1, **how: bool) ->
     read = replace(copying.read, partitions=tasks)
     given: Any = spark
     lasts = LastingEntryTasks(given, "p", tasks, EntryWork(read, copying.write))
-    position = begin_position(read, copying.folder / "checkpoint")
-    loop = EntryLoop(read, position, RowsWritten(), WritingSteps(copying.write, lasts))
+    position = begin_position(Intake(read), copying.folder / "checkpoint")
+    loop = EntryLoop(Intake(read), position, RowsWritten(), WritingSteps(copying.write, lasts))
     return EntryQuery("p", loop, None if how.get("bounded") else Pauses())
 
 

@@ -123,7 +123,7 @@ def _fold_date(call: Call) -> Expr | None:
     if sign is None or len(call.args) != 2:
         return None
     start, span = (arg.value if isinstance(arg, Literal) else None for arg in call.args)
-    if not (isinstance(start, date) and isinstance(span, Interval)):
+    if not (isinstance(start, date) and isinstance(span, Interval)) or span.seconds:
         return None
     months = start.year * 12 + start.month - 1 + sign * span.months
     year, month = months // 12, months % 12 + 1

@@ -35,31 +35,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from narrows.catalog.objects import Source
-from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import DataSink, DecodedSource, Node
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.execution import rows_of
-from narrows.physical.kept_by_tasks import CutByRows, Remembering, remembering
+from narrows.physical.kept_by_tasks import CutByRows, Remembering, is_key, remembering
 from narrows.physical.nodes import (
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
     PhysicalStreamingAggregation,
     PhysicalWindow,
 )
-from narrows.schema import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRAL,
-    STRING,
-    TIMESTAMP,
-    DataType,
-    Decimal,
-)
-
-_KEYS = frozenset({BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, FLOAT, DOUBLE, *INTEGRAL})
 
 
 @dataclass(frozen=True)
@@ -89,18 +74,13 @@ class MemoryIntoTasks:
 def _can_be_kept(node: Node, stream: Source) -> bool:
     match node:
         case PhysicalStatefulFunction(calls=calls):
-            return all(_is_key(key) for call in calls for key in call.partition_by)
+            return all(is_key(key) for call in calls for key in call.partition_by)
         case PhysicalRetractingAggregation(keys=keys):
-            return all(_is_key(key) for _, key in keys)
+            return all(is_key(key) for _, key in keys)
         case (
             PhysicalWindow(kind=kind, cut_apart_by=by)
             | PhysicalStreamingAggregation(kind=kind, cut_apart_by=by)
         ):
             has_time = not kind.goes_by_time or stream.eventtime is not None
-            return kind.cut_by_rows and has_time and all(map(_is_key, by))
+            return kind.cut_by_rows and has_time and all(map(is_key, by))
     return False
-
-
-def _is_key(key: Expr) -> bool:
-    dtype: DataType = key.dtype
-    return dtype in _KEYS or isinstance(dtype, Decimal)

@@ -64,8 +64,10 @@ from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates
 from narrows.physical.execution import made_of
 from narrows.physical.join_filters import kept_share
+from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import (
     PhysicalEndlessAggregation,
+    PhysicalJoin,
     PhysicalPartialAggregation,
     PhysicalProject,
     PhysicalReader,
@@ -91,6 +93,7 @@ from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import input_end
 from narrows.spark.windows.retractions import retract_groups
 from narrows.spark.windows.row_functions import remember_rows
+from narrows.spark.windows.stream_joins import join_streams
 from narrows.spark.windows.task_memory import TaskMemory
 from narrows.spark.windows.windows import (
     aggregate_windows,
@@ -440,6 +443,9 @@ class Compiler:
 
     def _join(self, node: Join) -> Frame:
         left = self.frame(node.left)
+        if is_kept_by_tasks(node) and self._memory is not None:
+            assert isinstance(node, PhysicalJoin)
+            return join_streams(left, self.frame(node.right), node, self._memory)
         right = self.inside(left, node.right) if node.lateral else self.frame(node.right)
         if self.runs and is_stream(node.left) != is_stream(node.right):
             left, right = taken_whole(left, node.left), taken_whole(right, node.right)

@@ -19,19 +19,16 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from narrows.connectors.base import Available
 from narrows.connectors.entry_log import Entry
 from narrows.connectors.target import WriteSpec
 from narrows.spark.entries.entry_tasks import EntryTasks
-from narrows.spark.entries.intake import Intake
+from narrows.spark.entries.intake import Taking
 from narrows.spark.running.pauses import Looks
 from narrows.spark.running.running import Batch, RecentBatches
 from narrows.spark.write.sink import RowsWritten
 from narrows.state.entry_position import EntryPosition
-from narrows.worker.count_files import forget_entry, sweep_counts
-from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import publish, sweep
 
 _SETTLES_EVERY = 1.0
@@ -90,7 +87,7 @@ class EntryLoop:
 
     def __init__(
         self,
-        read: ReadSpec,
+        intake: Taking,
         position: EntryPosition,
         written: RowsWritten,
         steps: EntrySteps,
@@ -98,10 +95,10 @@ class EntryLoop:
         ends: bool = False,
     ) -> None:
         """`ends` if what is taken when it starts is all there will ever be."""
-        self.intake = Intake(read)
+        self.intake = intake
         self.batches = RecentBatches()
         self.steps = steps
-        self._read, self._written = read, written
+        self._written = written
         self._position = position
         self._ends = ends
         published = position.read()
@@ -111,7 +108,7 @@ class EntryLoop:
         if published < self.intake.log.last():  # what is damaged is told to whoever starts it
             self.intake.log.entry(published + 1)
         self._published = self._settled = published
-        sweep_counts(read.statistics)
+        intake.begin_reading()
 
     def take_all(self) -> None:
         """What is there now is taken, in as many entries as its limits ask for."""
@@ -119,12 +116,12 @@ class EntryLoop:
         while (entry := self.intake.new(available)) is not None:
             self.intake.take(entry)
 
-    def step(self, look: Callable[[], Available] | None = None) -> bool:
+    def step(self, look: Callable[[], Any] | None = None) -> bool:
         """Has one entry read and published, if there is one: what was taken and not published - a
         run was cut short, or a source was away -, or what is new, where one is to look for that."""
         log, number = self.intake.log, self._published + 1
         if number <= log.last():
-            forget_entry(self._read.statistics, number)  # it may be for other tasks than before
+            self.intake.read_again(number)
         else:
             entry = None if look is None else self.intake.new(look())
             if entry is None:
@@ -170,7 +167,7 @@ class EntryQuery:
         """Without looks it is a bounded run: what is there now, and no more."""
         self._loop = loop
         self._looks = looks
-        self.intakes = [loop.intake]
+        self.intakes = loop.intake.intakes
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         if looks is None:
@@ -193,6 +190,11 @@ class EntryQuery:
 
     def exception(self) -> BaseException | None:
         return self._failure
+
+    @property
+    def problem(self) -> str | None:
+        """What it has to wait for at the moment, if there is something."""
+        return self._loop.intake.problem
 
     def leave_soon(self) -> None:
         """The entry that is being read is its last."""

@@ -103,8 +103,10 @@ class EntryPlan:
             return None
         made = made_of_entry(rows)
         # Rows without a time of their own have that of when they were read, in windows.
-        goes_by_clock = made is not None and made.source.source.eventtime is None
-        return None if goes_by_clock and windows_of(rows) else made
+        if made is None or not windows_of(rows):
+            return made
+        goes_by_clock = any(node.source.eventtime is None for node in made.sources)
+        return None if goes_by_clock else made
 
     @property
     def _is_row_by_row(self) -> bool:

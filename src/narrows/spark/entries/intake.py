@@ -10,17 +10,62 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from narrows.connectors.base import Available, Lag, SourceConnector
 from narrows.connectors.entry_log import EMPTY, Entry, EntryLog
 from narrows.connectors.opening import open_source
 from narrows.errors import Code, NarrowsError, fail
 from narrows.spark.running.patience import Patience
+from narrows.worker.count_files import forget_entry, sweep_counts
 from narrows.worker.read_spec import ReadSpec
 
 T = TypeVar("T")
+
+
+class Taking(Protocol):
+    """What takes entries: of one source, or of several (`joint_intake.py`)."""
+
+    @property
+    def log(self) -> EntryLog:
+        """What was taken."""
+
+    @property
+    def intakes(self) -> Sequence[Intake]:
+        """Of each source."""
+
+    @property
+    def problem(self) -> str | None: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def ask(self, question: Callable[[], T]) -> T | None: ...
+
+    def look(self) -> Any: ...
+
+    @property
+    def seconds_since_look(self) -> float: ...
+
+    def new(self, available: Any) -> Entry | None: ...
+
+    def take(self, entry: Entry) -> int: ...
+
+    def begin_reading(self) -> None: ...
+
+    def read_again(self, number: int) -> None: ...
+
+    def read_with(self, entry: Entry) -> Sequence[int | None]: ...
+
+    def shares(self, entry: Entry) -> int: ...
+
+    def tell(self, committed: int) -> None: ...
+
+    def fold(self, published: int) -> None: ...
+
+    def gone(self) -> NarrowsError: ...
 
 
 class Intake:
@@ -45,6 +90,10 @@ class Intake:
     @property
     def source(self) -> str:
         return self.spec.source
+
+    @property
+    def intakes(self) -> Sequence[Intake]:
+        return [self]
 
     @property
     def problem(self) -> str | None:
@@ -82,6 +131,18 @@ class Intake:
         """Journals what is new; its number."""
         with self._taking:
             return self.log.append(entry)
+
+    def begin_reading(self) -> None:
+        """What a run before this one may have left of counts is cleared away."""
+        sweep_counts(self.spec.statistics)
+
+    def read_again(self, number: int) -> None:
+        """An entry that was read before, perhaps, by other tasks: their counts do not count."""
+        forget_entry(self.spec.statistics, number)
+
+    def read_with(self, entry: Entry) -> Sequence[int | None]:
+        """The entry of each of several sources that is read with it: here there is one source."""
+        return ()
 
     def shares(self, entry: Entry) -> int:
         """How many tasks it is worth to read it."""

@@ -10,16 +10,16 @@ from typing import Protocol
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from narrows.spark.entries.entry_loop import EntrySteps
+from narrows.spark.entries.intake import Taking
 from narrows.spark.running.running import Batch, RecentBatches
-from narrows.worker.read_spec import ReadSpec
 
 
 class KeepingSteps(EntrySteps, Protocol):
     """What becomes of entries, of which something is kept."""
 
     @property
-    def read(self) -> ReadSpec:
-        """What is read of them."""
+    def intake(self) -> Taking:
+        """Where they come from."""
 
     @property
     def was_closing(self) -> bool:

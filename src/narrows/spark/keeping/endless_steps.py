@@ -14,6 +14,7 @@ from narrows.physical.execution import rows_of
 from narrows.physical.kept_groups import endless_groups
 from narrows.spark.compile.context import Context, PlaceReads
 from narrows.spark.entries.entry_tasks import EntryJobs
+from narrows.spark.entries.intake import Intake
 from narrows.spark.keeping.endless_tasks import folding_groups
 from narrows.spark.keeping.made_of_groups import PlanAbove
 from narrows.spark.keeping.window_steps import SparkJobs, told_files, told_of_entry
@@ -22,7 +23,6 @@ from narrows.spark.sql.own_session import OwnSession
 from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.endless.keeper import EndlessKeeper
 from narrows.worker.endless.merge import EndlessTask
-from narrows.worker.read_spec import ReadSpec
 from narrows.worker.write import sweep
 
 
@@ -57,8 +57,8 @@ class EndlessSteps:
     has_open: ClassVar[bool] = False
 
     @property
-    def read(self) -> ReadSpec:
-        return self.keeper.spec.read
+    def intake(self) -> Intake:
+        return Intake(self.keeper.spec.read)
 
     def close(self) -> None:
         """Nothing is ever over."""

@@ -15,6 +15,7 @@ from narrows.connectors.target import WriteSpec
 from narrows.errors import InternalError
 from narrows.schema import DataType
 from narrows.spark.entries.entry_tasks import EntryJobs, waiting_for_tables
+from narrows.spark.entries.intake import Intake
 from narrows.spark.keeping.window_tasks import (
     READER,
     TOLD,
@@ -28,7 +29,6 @@ from narrows.spark.sql.own_session import OwnSession, brought_into, physical_pla
 from narrows.spark.write.sink import RowsWritten, receipts_told, written_by_tasks
 from narrows.worker.endless.fold import EndlessSpec
 from narrows.worker.keeping.steps import GroupsFile
-from narrows.worker.read_spec import ReadSpec
 from narrows.worker.windows.keeper import Closed, WindowKeeper
 from narrows.worker.windows.merge import Merge, write_merge
 from narrows.worker.windows.spec import Finish, WindowSpec
@@ -170,8 +170,8 @@ class WindowSteps:
             return self.keeper.run(number, told_files(answers, "file"), ends=ends)
 
     @property
-    def read(self) -> ReadSpec:
-        return self.keeper.spec.read
+    def intake(self) -> Intake:
+        return Intake(self.keeper.spec.read)
 
     @property
     def was_closing(self) -> bool:

@@ -8,7 +8,7 @@ take a later entry for its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -22,6 +22,7 @@ from narrows.worker.read_spec import ReadSpec
 from narrows.worker.table_keys import read_keys
 
 _ENTRY = "spark.narrows.entry"
+_NOTHING = "none"
 _READER = "read_entry_rows"
 """What Spark calls the function by which an entry is read."""
 Batches = Iterator[pa.RecordBatch]
@@ -32,16 +33,31 @@ def set_entry(spark: SparkSession, number: int) -> None:
     spark.conf.set(_ENTRY, str(number))
 
 
+def set_entry_of_each(spark: SparkSession, numbers: Sequence[int | None]) -> None:
+    """The same for each of several streams, where one that has nothing new has none."""
+    for place, number in enumerate(numbers):
+        spark.conf.set(f"{_ENTRY}.{place}", _NOTHING if number is None else str(number))
+
+
 def entry_number() -> int | None:
     """The entry that this task's job is for; None in any other job."""
+    return _number(_ENTRY)
+
+
+def _number(setting: str) -> int | None:
     context = TaskContext.get()
-    number = None if context is None else context.getLocalProperty(_ENTRY)
-    return None if number is None else int(number)
+    number = None if context is None else context.getLocalProperty(setting)
+    return None if number in (None, _NOTHING) else int(number)
+
+
+def has_entry(spec: ReadSpec) -> bool:
+    """Does the job read anything of this stream?"""
+    return spec.place is None or _number(f"{_ENTRY}.{spec.place}") is not None
 
 
 def entry_to_read(spec: ReadSpec) -> tuple[int, Entry]:
     """The same, with what it says. It may be long, so whoever reads it finds it in the log."""
-    number = entry_number()
+    number = _number(_ENTRY if spec.place is None else f"{_ENTRY}.{spec.place}")
     assert number is not None
     assert spec.entry_log is not None
     return number, EntryLog(spec.entry_log).entry(number)
@@ -81,6 +97,10 @@ def entry_rows(spark: SparkSession, spec: ReadSpec, tasks: int) -> DataFrame:
 
     def read_entry_rows(numbers: Batches) -> Batches:
         reads = carried.value
+        if not has_entry(reads):
+            for _ in numbers:  # Spark gives up a worker that has not seen its input end
+                pass
+            return
         number, entry = entry_to_read(reads)
         keys = read_keys(reads)
         for batch in numbers:

@@ -89,8 +89,11 @@ class PipelineRun:
     @property
     def problem(self) -> str | None:
         """What it has to wait for, though it runs: a source that cannot be asked at the moment."""
-        found = [intake.problem for intake in self._intakes] if self._status == RUNNING else []
-        if self.reads is not None and self._status == RUNNING:
+        if self._status != RUNNING:
+            return None
+        query = self._query
+        found = [query.problem] if isinstance(query, FedQuery | EntryQuery) else []
+        if self.reads is not None:
             found += self.reads.problems
         return next((problem for problem in found if problem is not None), None)
 

@@ -166,6 +166,11 @@ class FedQuery:
         return self._query.isActive or self._thread.is_alive()  # until the sources know of the end
 
     @property
+    def problem(self) -> str | None:
+        """What it has to wait for at the moment, if there is something."""
+        return next(filter(None, (intake.problem for intake in self.intakes)), None)
+
+    @property
     def recentProgress(self) -> Sequence[StreamingQueryProgress]:  # noqa: N802
         return self._query.recentProgress
 

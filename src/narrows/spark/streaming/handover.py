@@ -9,7 +9,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from narrows.connectors.entry_log import EntryLog
+from narrows.connectors.entry_log import EMPTY
+from narrows.spark.entries.intake import Intake, Taking
 from narrows.spark.read.marker_source import markers_folder
 from narrows.spark.streaming.checkpoint import check_checkpoint, check_unread, marker_position
 from narrows.spark.streaming.markers import waiting_in
@@ -17,16 +18,20 @@ from narrows.state.entry_position import EntryPosition, first_entry, set_first_e
 from narrows.worker.read_spec import ReadSpec
 
 
-def begin_position(read: ReadSpec, checkpoint: Path) -> EntryPosition:
-    """The position of a pipeline without a query, which may have had one before."""
-    assert read.entry_log is not None
-    position = EntryPosition(read.entry_log)
-    if position.read() is None:
+def begin_position(intake: Taking, checkpoint: Path) -> EntryPosition:
+    """The position of a pipeline without a query, which may have had one before; but not if it
+    reads several streams, for then it keeps something of them."""
+    position = EntryPosition(intake.log.folder)
+    if position.read() is not None:
+        return position
+    come_to = EMPTY
+    if isinstance(intake, Intake):
         check_checkpoint(checkpoint)
-        markers = markers_folder(read)
-        come_to = marker_position(checkpoint, markers, first_entry(read.entry_log))
-        check_unread(EntryLog(read.entry_log), come_to, waiting_in(markers))
-        position.begin(come_to.committed)
+        markers = markers_folder(intake.spec)
+        found = marker_position(checkpoint, markers, first_entry(intake.log.folder))
+        check_unread(intake.log, found, waiting_in(markers))
+        come_to = found.committed
+    position.begin(come_to)
     return position
 
 

@@ -37,9 +37,11 @@ from narrows.spark.entries.entry_tasks import (
     WritingJobs,
     copying,
 )
+from narrows.spark.entries.intake import Intake, Taking
+from narrows.spark.entries.joint_intake import JOINT_LOG, JointIntake
 from narrows.spark.keeping.closing import ClosingRun, KeepingSteps
 from narrows.spark.keeping.endless_steps import endless_steps
-from narrows.spark.keeping.memory_steps import memory_steps, memory_time
+from narrows.spark.keeping.memory_steps import ReadHere, memory_steps, memory_time
 from narrows.spark.keeping.window_plan import window_steps
 from narrows.spark.read.reader import read_spec
 from narrows.spark.running.pauses import Looks, Pauses, Ticks
@@ -185,27 +187,26 @@ class PipelineQuery:
                 )
             case ExecutionMode.GROUPS:
                 return endless_steps(self.context, self.name, self.plan, self._place, self.write)
-        ((_, read),) = self._fed
-        return memory_steps(self._entry_plan, read, self._time, self.written)
+        return memory_steps(self._entry_plan, self._intake, self._time, self.written)
 
     def start_keeping(self, steps: KeepingSteps) -> EntryQuery:
         """Starts a pipeline whose tasks keep something between entries."""
         if steps.was_closing:
             steps.close()
         sweep(self.write)
-        return self._start_entries(steps.read, steps, ends=self.pace.closes)
+        return self._start_entries(steps.intake, steps, ends=self.pace.closes)
 
     def start_writing(self) -> EntryQuery:
         """Starts a pipeline that keeps nothing."""
         read, tasks = self._entry_tasks()
-        return self._start_entries(read, WritingSteps(self.write, tasks))
+        return self._start_entries(Intake(read), WritingSteps(self.write, tasks))
 
     def _start_entries(
-        self, read: ReadSpec, steps: EntrySteps, *, ends: bool = False
+        self, intake: Taking, steps: EntrySteps, *, ends: bool = False
     ) -> EntryQuery:
         try:
-            position = begin_position(read, self.checkpoint)
-            loop = EntryLoop(read, position, self.written, steps, ends=ends)
+            position = begin_position(intake, self.checkpoint)
+            loop = EntryLoop(intake, position, self.written, steps, ends=ends)
             return EntryQuery(self.name, loop, None if self.pace.once else self._looks)
         except BaseException:
             steps.stop()
@@ -273,15 +274,39 @@ class PipelineQuery:
     def _place(self, node: DecodedSource, spec: ReadSpec) -> ReadSpec:
         number = self._numbers[node.relation.id]
         if self._joins_below_windows or (self._time is not None and not node.source.bounded):
-            newest = self.context.state.newest(self.name, node.source.name, number)
-            spec = replace(spec, newest=str(newest.absolute()))
+            spec = replace(spec, newest=str(self._newest(node).absolute()))
+        if node.source.is_fed and len(self._streams) > 1:
+            spec = replace(spec, place=self._streams.index(node.relation.id))
         if node.source.shared and self.place_shared is not None:
             return self.place_shared(node, spec)
         return self.context.placed_for(node, spec, self.name, number)
 
+    def _newest(self, node: DecodedSource) -> Path:
+        number = self._numbers[node.relation.id]
+        return self.context.state.newest(self.name, node.source.name, number)
+
     @cached_property
     def _time(self) -> Time | None:
-        return memory_time(self.context, self.name, self.plan)
+        def streams() -> list[ReadHere]:
+            nodes = topological(self.plan.physical)
+            read = [n for n in nodes if isinstance(n, DecodedSource) and not n.source.bounded]
+            return [ReadHere(node.source, self._newest(node)) for node in read]
+
+        return memory_time(self.plan, streams)
+
+    @cached_property
+    def _streams(self) -> list[int]:
+        """The relations of what it reads entry by entry."""
+        nodes = topological(self.plan.physical)
+        return [n.relation.id for n in nodes if isinstance(n, PhysicalReader) and n.source.is_fed]
+
+    @property
+    def _intake(self) -> Taking:
+        """What takes the entries of all that it reads."""
+        reads = [read for _, read in self._fed]
+        if len(reads) == 1:
+            return Intake(reads[0])
+        return JointIntake(reads, self.context.state.entry_logs(self.name) / JOINT_LOG)
 
     @cached_property
     def _raised(self) -> list[BaseException]:

@@ -19,7 +19,7 @@ from narrows.logical.nodes import Node
 from narrows.spark.read.entry_source import entry_number
 from narrows.worker.carried import Carried
 from narrows.worker.remembered.keeper import place_of
-from narrows.worker.remembered.task import Remembers, RememberSpec, advance, remember
+from narrows.worker.remembered.task import Remembering, Remembers, RememberSpec
 
 _ATTEMPT = "spark.narrows.attempt"
 Batches = Iterator[pa.RecordBatch]
@@ -62,10 +62,18 @@ class TaskMemory:
     ) -> DataFrame:
         """What is given for the rows, of which such columns are the keys; by a node, which has
         places of these numbers."""
-        place = next(at for at, other in enumerate(self.places) if other is node) + number
-        spec = RememberSpec(str(place_of(self.folder, place)), tuple(keys), what)
-        carried = Carried(spec)
+        spec = RememberSpec(self.place(node, number), tuple(keys), what)
+        together = rows if self.in_place or self.advances else rows.repartition(self.tasks, *keys)
+        return self.run(together, spec, schema)
 
+    def place(self, node: Node, number: int = 0) -> str:
+        """The folder of one of a node's places."""
+        first = next(at for at, other in enumerate(self.places) if other is node)
+        return str(place_of(self.folder, first + number))
+
+    def run(self, rows: DataFrame, what: Remembering, schema: StructType) -> DataFrame:
+        """What tasks give for rows that are where they belong."""
+        carried = Carried(what)
         advances, tasks = self.advances, self.tasks
 
         def remember_rows(batches: Batches) -> Batches:
@@ -76,11 +84,10 @@ class TaskMemory:
             if advances:
                 for _ in batches:  # Spark gives up a worker that has not seen its input end
                     pass
-                yield from advance(carried.value, attempt, task, tasks)
+                yield from carried.value.advance(attempt, task, tasks)
                 return
             batch = entry_number()
             assert batch is not None
-            yield from remember(carried.value, batches, batch, attempt, task)
+            yield from carried.value.remember(batches, batch, attempt, task)
 
-        together = rows if self.in_place or advances else rows.repartition(tasks, *keys)
-        return together.mapInArrow(remember_rows, schema)
+        return rows.mapInArrow(remember_rows, schema)

@@ -156,10 +156,11 @@ def date_literal(value: date) -> Literal:
 
 @dataclass(frozen=True)
 class Interval:
-    """A span of time in whole months and days, as far as a date can be moved by it."""
+    """A span of time in whole months, days and seconds."""
 
     months: int = 0
     days: int = 0
+    seconds: int = 0
 
 
 def interval_literal(node: exp.Interval) -> Literal | None:
@@ -174,7 +175,11 @@ def interval_literal(node: exp.Interval) -> Literal | None:
         value = {
             "YEAR": Interval(months=12 * number),
             "MONTH": Interval(months=number),
+            "WEEK": Interval(days=7 * number),
             "DAY": Interval(days=number),
+            "HOUR": Interval(seconds=3_600 * number),
+            "MINUTE": Interval(seconds=60 * number),
+            "SECOND": Interval(seconds=number),
         }.get(word)
     return Literal(text=f"INTERVAL {_quote(count.name)} {unit.name}", value=value, dtype=UNKNOWN)
 

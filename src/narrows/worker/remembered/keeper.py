@@ -23,10 +23,36 @@ from typing import NamedTuple, Protocol, TypeAlias
 from narrows.connectors.target import WriteSpec
 from narrows.worker.keeping.fewer_files import are_many_to_search, with_fewer
 from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
-from narrows.worker.remembered.store import Merge
 from narrows.worker.remembered.task import Advance, sweep_told, write_advance
 from narrows.worker.remembered.task import told as told_of
 from narrows.worker.write import Receipts, publish, sweep
+
+
+class Merging(Protocol):
+    """Files that become one for each task. Carried to the workers."""
+
+    @property
+    def rows(self) -> int:
+        """How many they have."""
+
+    def run(self, task: int, tasks: int) -> GroupsFile | None:
+        """What one of so many tasks makes of its share of the keys."""
+
+
+class Kept(Protocol):
+    """What is kept in one place, which is a folder of files."""
+
+    @property
+    def folder(self) -> str: ...
+
+    def alive(self, files: Sequence[GroupsFile], until: int) -> Sequence[GroupsFile]:
+        """The files that are of use when the watermark is there; microseconds."""
+
+    def merged(
+        self, files: tuple[GroupsFile, ...], level: int, number: int, *, until: int, whole: bool
+    ) -> Merging:
+        """Has some files become fewer, in the step of this number; `whole` if there are no older
+        ones."""
 
 
 class MemoryJobs(Protocol):
@@ -40,19 +66,17 @@ class MemoryJobs(Protocol):
         """Has so many tasks write what becomes of what is kept as time goes by. What these write is
         beside what those that read have written of the same step."""
 
-    def merge(self, merge: Merge) -> Sequence[GroupsFile]:
+    def merge(self, merge: Merging) -> Sequence[GroupsFile]:
         """Has tasks merge files to fewer."""
 
 
 class Time(NamedTuple):
     """How the time goes by of what does not wait for rows alone; milliseconds."""
 
-    delay: int
-    """How far the watermark stays behind the newest row."""
-    newest: Callable[[], int]
-    """The newest event time that readers have seen."""
-    closing: Callable[[int], int]
-    """When all is over, if no row is newer than that."""
+    watermark: Callable[[], int]
+    """Where it is, by what readers have seen."""
+    closing: Callable[[], int]
+    """When all is over, if nothing newer comes."""
 
 
 class Published(NamedTuple):
@@ -71,9 +95,7 @@ def place_of(folder: Path, place: int) -> Path:
 
 @dataclass(frozen=True)
 class MemoryKeeper:
-    folder: Path
-    places: int
-    """So many are in the folder."""
+    places: Sequence[Kept]
     write: WriteSpec
     jobs: MemoryJobs
     time: Time | None = None
@@ -81,7 +103,7 @@ class MemoryKeeper:
 
     @cached_property
     def _logs(self) -> list[StepLog]:
-        return [StepLog(place_of(self.folder, place)) for place in range(self.places)]
+        return [StepLog(place.folder) for place in self.places]
 
     def run(self, batch: int, tasks: int) -> Published:
         """The step of a micro-batch, which so many tasks read."""
@@ -92,10 +114,11 @@ class MemoryKeeper:
             told = [told_of(log.folder, attempt, tasks) for log in self._logs]
             files = [(*b.files, *t.files) for b, t in zip(before, told, strict=True)]
             if self.time is not None:
-                newest = self.time.newest() - self.time.delay
-                step = replace(step, watermark=max(before[0].watermark, newest))
-                if self._is_due(files, before[0].watermark, step.watermark):
-                    files = self._advanced(files, step, tasks, step.watermark * 1_000, receipts)
+                since = before[0].watermark
+                step = replace(step, watermark=max(since, self.time.watermark()))
+                if self._is_due(files, since, step.watermark):
+                    until = step.watermark * 1_000
+                    files = self._advanced(files, step, tasks, since, until, receipts)
             rows = self._publish(step, files, receipts)
             return Published(rows, sum(each.late for each in told))
 
@@ -117,11 +140,11 @@ class MemoryKeeper:
         step = Step(before[0].number + 1, before[0].batch, closing=True, ends=True, done=False)
         step = replace(step, watermark=before[0].watermark)
         if self.time is not None:  # what comes later with an earlier time is late
-            end = self.time.closing(self.time.newest())
-            step = replace(step, watermark=max(step.watermark, end))
+            step = replace(step, watermark=max(step.watermark, self.time.closing()))
         with self._publishing(before):
             receipts: list[Receipts] = []
-            files = self._advanced([each.files for each in before], step, tasks, None, receipts)
+            files = [each.files for each in before]
+            files = self._advanced(files, step, tasks, before[0].watermark, None, receipts)
             rows = self._publish(step, files, receipts)
         for log in self._logs:
             log.write(replace(log.step(step.number), done=True))
@@ -151,25 +174,29 @@ class MemoryKeeper:
         files: Sequence[Files],
         step: Step,
         tasks: int,
+        since: int,
         until: int | None,
         receipts: list[Receipts],
     ) -> list[Files]:
         attempt = uuid.uuid4().hex
         for log, of_place in zip(self._logs, files, strict=True):
-            write_advance(log.folder, Advance(of_place, until))
+            write_advance(log.folder, Advance(of_place, since * 1_000, until))
         receipts += self.jobs.advance(step.batch, tasks, step.number, attempt)
         told = [told_of(log.folder, attempt, tasks) for log in self._logs]
         return [(*of_place, *t.files) for of_place, t in zip(files, told, strict=True)]
 
     def _publish(self, step: Step, files: Sequence[Files], receipts: Sequence[Receipts]) -> int:
-        for log, of_place in zip(self._logs, files, strict=True):
+        for log, place, of_place in zip(self._logs, self.places, files, strict=True):
             # Before anybody can see what is published, for whoever publishes it again.
-            log.write(replace(step, files=self._with_fewer(log, of_place, step.number)))
+            log.write(replace(step, files=self._with_fewer(place, of_place, step)))
         return publish(self.write, step.number, receipts)
 
-    def _with_fewer(self, log: StepLog, files: Files, number: int) -> Files:
-        def merged(some: Files, level: int) -> Sequence[GroupsFile]:
-            forgets = len(some) == len(files)  # then no older one has anything of their keys
-            return self.jobs.merge(Merge(str(log.folder), some, level, number, forgets))
+    def _with_fewer(self, place: Kept, files: Files, step: Step) -> Files:
+        until = step.watermark * 1_000
+        alive = place.alive(files, until)
 
-        return tuple(with_fewer(files, are_many_to_search, merged))
+        def merged(some: Files, level: int) -> Sequence[GroupsFile]:
+            whole = len(some) == len(alive)  # then no older one has anything of their keys
+            return self.jobs.merge(place.merged(some, level, step.number, until=until, whole=whole))
+
+        return tuple(with_fewer(alive, are_many_to_search, merged))

@@ -35,9 +35,9 @@ class KeyedRows(NamedTuple):
 
 
 def keyed_rows(table: pa.Table, keys: Sequence[str], order: str) -> KeyedRows:
-    columns = kept_keys([_together(table.column(name)) for name in keys])
+    columns = kept_keys([together(table.column(name)) for name in keys])
     numbers = key_numbers(columns, table.num_rows)
-    rows = np.lexsort((*reversed(_order(_together(table.column(order)))), numbers))
+    rows = np.lexsort((*reversed(_order(together(table.column(order)))), numbers))
     numbers = numbers[rows]
     begins = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
     firsts = pa.array(rows[begins])
@@ -47,7 +47,7 @@ def keyed_rows(table: pa.Table, keys: Sequence[str], order: str) -> KeyedRows:
 
 def in_source_order(table: pa.Table, order: str) -> _Places:
     """The places of rows, in the order of their source."""
-    return np.lexsort(tuple(reversed(_order(_together(table.column(order))))))
+    return np.lexsort(tuple(reversed(_order(together(table.column(order))))))
 
 
 def kept_keys(columns: Sequence[pa.Array]) -> list[pa.Array]:
@@ -78,6 +78,7 @@ def _order(place: pa.Array) -> list[_Places]:
     return [np.asarray(place.is_valid()).astype(np.int64), np.asarray(place.fill_null(0))]
 
 
-def _together(column: pa.ChunkedArray) -> pa.Array:
+def together(column: pa.ChunkedArray) -> pa.Array:
+    """All values of a column in one piece."""
     made = column.combine_chunks()
     return pa.concat_arrays(made.chunks) if isinstance(made, pa.ChunkedArray) else made

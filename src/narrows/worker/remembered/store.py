@@ -56,6 +56,21 @@ def write_kept(
 
 
 @dataclass(frozen=True)
+class KeptKeys:
+    """What is kept in a place, in the eyes of whoever looks after its files."""
+
+    folder: str
+
+    def alive(self, files: Sequence[GroupsFile], until: int) -> Sequence[GroupsFile]:
+        return files
+
+    def merged(
+        self, files: tuple[GroupsFile, ...], level: int, number: int, *, until: int, whole: bool
+    ) -> Merge:
+        return Merge(self.folder, files, level, number, forgets=whole)
+
+
+@dataclass(frozen=True)
 class Merge:
     """Files that become one for each task."""
 

@@ -53,12 +53,17 @@ class Remembers(Protocol):
         """When something happens to what is kept of a key, though no row comes."""
 
 
-@dataclass(frozen=True)
-class RememberSpec:
-    folder: str
-    keys: tuple[str, ...]
-    """The columns that have the keys."""
-    what: Remembers
+class Remembering(Protocol):
+    """What a task does that keeps something in one place, or in several. Carried to the workers."""
+
+    def remember(
+        self, rows: Iterator[pa.RecordBatch], batch: int, attempt: str, task: int
+    ) -> Iterator[pa.RecordBatch]:
+        """What one task gives for its rows of an entry. What it keeps it tells under the name of
+        the attempt."""
+
+    def advance(self, attempt: str, task: int, tasks: int) -> Iterator[pa.RecordBatch]:
+        """What one of so many tasks gives as time goes by, of its share of the keys."""
 
 
 @dataclass(frozen=True)
@@ -70,48 +75,50 @@ class Told:
     """Rows that it has not taken."""
 
 
-def remember(
-    spec: RememberSpec, rows: Iterator[pa.RecordBatch], batch: int, attempt: str, task: int
-) -> Iterator[pa.RecordBatch]:
-    """What one task gives for its rows of an entry. What it keeps it tells under the name of the
-    attempt."""
-    before, _ = StepLog(spec.folder).before(batch)
-    batches = [each for each in rows if each.num_rows]
-    told = Told()
-    if batches:
-        table = spec.what.in_time(pa.Table.from_batches(batches), before.watermark * 1_000)
-        told = Told(late=sum(each.num_rows for each in batches) - table.num_rows)
-        if table.num_rows:
-            keyed = keyed_rows(table, spec.keys, spec.what.order)
-            found = find_kept(spec.folder, before.files, keyed.keys)
-            kept = [None if held is None else from_bytes(held) for held in found]
-            made, remembered = spec.what.run(table, keyed, kept)
-            told = replace(told, files=_written(spec, keyed.keys, remembered))
+@dataclass(frozen=True)
+class RememberSpec:
+    folder: str
+    keys: tuple[str, ...]
+    """The columns that have the keys."""
+    what: Remembers
+
+    def remember(
+        self, rows: Iterator[pa.RecordBatch], batch: int, attempt: str, task: int
+    ) -> Iterator[pa.RecordBatch]:
+        before, _ = StepLog(self.folder).before(batch)
+        batches = [each for each in rows if each.num_rows]
+        told = Told()
+        if batches:
+            table = self.what.in_time(pa.Table.from_batches(batches), before.watermark * 1_000)
+            told = Told(late=sum(each.num_rows for each in batches) - table.num_rows)
+            if table.num_rows:
+                keyed = keyed_rows(table, self.keys, self.what.order)
+                found = find_kept(self.folder, before.files, keyed.keys)
+                kept = [None if held is None else from_bytes(held) for held in found]
+                made, remembered = self.what.run(table, keyed, kept)
+                told = replace(told, files=self._written(keyed.keys, remembered))
+                yield from made.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
+        tell(self.folder, attempt, task, told)
+
+    def advance(self, attempt: str, task: int, tasks: int) -> Iterator[pa.RecordBatch]:
+        now = read_advance(self.folder)
+        left: list[GroupsFile] = []
+        for keys, held in all_kept(self.folder, now.files, task, tasks, now.until):
+            advanced = self.what.advance([*map(from_bytes, held)], now.until)
+            if advanced is None:
+                break
+            made, remembered = advanced
+            left += self._written(keys, remembered)
             yield from made.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
-    _tell(spec.folder, attempt, task, told)
+        tell(self.folder, attempt, task, Told(tuple(left)))
 
-
-def advance(spec: RememberSpec, attempt: str, task: int, tasks: int) -> Iterator[pa.RecordBatch]:
-    """What one of so many tasks gives as time goes by, of its share of the keys."""
-    now = read_advance(spec.folder)
-    left: list[GroupsFile] = []
-    for keys, held in all_kept(spec.folder, now.files, task, tasks, now.until):
-        advanced = spec.what.advance([*map(from_bytes, held)], now.until)
-        if advanced is None:
-            break
-        made, remembered = advanced
-        left += _written(spec, keys, remembered)
-        yield from made.combine_chunks().to_batches(max_chunksize=_SHIPPED_ROWS)
-    _tell(spec.folder, attempt, task, Told(tuple(left)))
-
-
-def _written(
-    spec: RememberSpec, keys: Sequence[pa.Array], remembered: Sequence[Any]
-) -> tuple[GroupsFile, ...]:
-    kept = [None if each is None else to_bytes(each) for each in remembered]
-    due = [None if each is None else spec.what.due(each) for each in remembered]
-    file = write_kept(spec.folder, keys, kept, due)
-    return () if file is None else (file,)
+    def _written(
+        self, keys: Sequence[pa.Array], remembered: Sequence[Any]
+    ) -> tuple[GroupsFile, ...]:
+        kept = [None if each is None else to_bytes(each) for each in remembered]
+        due = [None if each is None else self.what.due(each) for each in remembered]
+        file = write_kept(self.folder, keys, kept, due)
+        return () if file is None else (file,)
 
 
 # --- between the driver and its tasks -------------------------------------------------------------
@@ -119,25 +126,28 @@ def _written(
 
 @dataclass(frozen=True)
 class Advance:
-    """What tasks have to do as time goes by: with which files, and until when (microseconds); None:
-    the input has ended."""
+    """What tasks have to do as time goes by: with which files, and from when until when
+    (microseconds); None: the input has ended."""
 
     files: tuple[GroupsFile, ...]
+    since: int
     until: int | None
 
 
 def write_advance(folder: str | Path, now: Advance) -> None:
     """Says what the tasks of the next job have to do: in a file, for the job may be an old one."""
-    fields = {"files": [list(file) for file in now.files], "until": now.until}
+    files = [list(file) for file in now.files]
+    fields = {"files": files, "since": now.since, "until": now.until}
     write_small(Path(folder) / _ADVANCE, _MAGIC, fields)
 
 
 def read_advance(folder: str | Path) -> Advance:
     found = read_small(Path(folder) / _ADVANCE, _MAGIC, "what is to be done", "start again")
-    return Advance(tuple(GroupsFile(*file) for file in found["files"]), found["until"])
+    files = tuple(GroupsFile(*file) for file in found["files"])
+    return Advance(files, found["since"], found["until"])
 
 
-def _tell(folder: str, attempt: str, task: int, told: Told) -> None:
+def tell(folder: str, attempt: str, task: int, told: Told) -> None:
     path = Path(folder) / _TOLD / f"{attempt}.{task}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_for(path)
