@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -194,7 +193,9 @@ def running(ends: Ends, mode: Mode, folder: Path) -> Iterator[subprocess.Popen[b
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGINT)
+        # Not Ctrl-C: what a shell has started in the background (`&`) ignores it, and what that
+        # starts, too.
+        process.terminate()
         process.wait(PATIENCE)
 
 

@@ -24,6 +24,7 @@ LONG = (
     "test_random_pipelines",
     "test_long_runs",
     "test_third_party_format",
+    "test_cluster",
 )
 """Files of few tests that take minutes, or wait for processes of their own. They go first: at the
 end, one of them would keep one of two workers busy, and the other would have nothing to do."""

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from support.cluster import Cluster
+from support.cluster import Cluster, quick_java
 from support.processes import tree
 from support.waiting import DEADLINE, await_that
 
@@ -28,11 +29,14 @@ ROWS_IN_A_FILE = 2
 _LARGE = 20_000_000
 """Bytes of a row that is worth a task of its own."""
 _CONF = {
-    "spark.cores.max": "4",  # or the first application would take all there are
-    "spark.executor.cores": "2",
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": quick_java(),
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "2",
+}
+_CORES = {
+    "run": {"spark.cores.max": "4", "spark.executor.cores": "2"},  # or it would take all there are
+    "query": {"spark.cores.max": "1"},
 }
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks at /proc")
@@ -61,9 +65,11 @@ class Folder:
         (path / "p.sql").write_text(";\n".join(statements))
 
     def command(self, verb: str, *more: str, state: str = "state") -> Sequence[str]:
-        conf = [part for item in _CONF.items() for part in ("--conf", "=".join(item))]
+        settings = {**_CONF, **_CORES[verb]}
+        conf = [part for item in settings.items() for part in ("--conf", "=".join(item))]
         where = ["--master", self._cluster.master, "--state", str(self.path / state), *conf]
-        return [sys.executable, "-m", "narrows", verb, str(self.path / "p.sql"), *more, *where]
+        python = [sys.executable, "-X", "faulthandler"]
+        return [*python, "-m", "narrows", verb, str(self.path / "p.sql"), *more, *where]
 
     @contextmanager
     def running(self) -> Iterator[subprocess.Popen[bytes]]:
@@ -73,8 +79,20 @@ class Folder:
         try:
             yield process
         finally:
-            process.send_signal(signal.SIGINT)
+            # Not Ctrl-C: what a shell has started in the background (`&`) ignores it, and what that
+            # starts, too. Where the tests were started so, this would wait in vain.
+            process.terminate()
+            self._await_end(process)
+
+    def _await_end(self, process: subprocess.Popen[bytes]) -> None:
+        """One that does not end says what its threads wait for."""
+        try:
             process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            process.wait()
+            log = (self.path / "log").read_text("utf-8", "replace")
+            pytest.fail(f"the run has not ended in {DEADLINE:.0f} seconds:\n{log}")
 
     def put(self, files: int, *, large: bool = False) -> None:
         more = "x" * (_LARGE if large else 0)
@@ -108,7 +126,7 @@ class Folder:
         """What a query says, of another application."""
         text = "SELECT count(*) AS n FROM s"
         query = self.command("query", text, "--json", state="other")
-        answer = subprocess.run(query, check=True, capture_output=True, text=True)
+        answer = subprocess.run(query, check=True, capture_output=True, text=True, timeout=DEADLINE)
         return int(json.loads(answer.stdout)["n"])
 
 
@@ -118,9 +136,11 @@ def test_a_worker_of_a_cluster_that_dies_loses_and_doubles_nothing(
     folder = Folder(cluster, tmp_path)
     folder.put(3)
     with folder.running() as run:
-        folder.await_all()
+        with ThreadPoolExecutor(1) as beside:  # Spark takes its time to start, twice
+            counted = beside.submit(folder.count)
+            folder.await_all()
+        assert counted.result() == folder.rows
         await_that(folder.is_shared, "two tasks of each pipeline have a share of a file")
-        assert folder.count() == folder.rows
         for executor in tree(cluster.workers[0].pid).all:
             executor.kill()
         cluster.workers[0].wait()

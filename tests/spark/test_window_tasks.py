@@ -4,7 +4,10 @@ aggregate and type of key, over several runs that leave windows open."""
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -14,8 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import narrows
+from narrows.spark.keeping.closing import ClosingRun
 from narrows.worker.keeping.steps import StepLog
 from support.kept_calls import COLUMNS, all_calls, chosen_calls, random_columns, spread_calls
+from support.waiting import await_that
 
 ROWS, FILES = 300, 3
 
@@ -160,3 +165,54 @@ def test_windows_that_a_run_has_left_open_close_without_a_row(
     shutil.copy(folder / "all" / "2.parquet", tmp_path / "in")
     run = session.start("p", once=True).await_done(timeout=300)
     assert run.progress["p"]["late"] == ROWS // FILES, "their hour is over"
+
+
+def test_a_run_that_is_stopped_while_it_closes_leaves_that_to_the_next(
+    session: narrows.Session, spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    session.execute("CREATE SINK out WITH (connector = 'memory')")
+    session.execute(
+        "CREATE PIPELINE p INTO out AS SELECT k, count(*) AS n FROM ev"
+        " GROUP BY k, tumblingwindow('hh', 1)"
+    )
+    shutil.copy(folder / "all" / "0.parquet", tmp_path / "in")
+    session.start("p", once=True, close_windows=False).await_done(timeout=300)
+    with _all_cores_occupied(spark, tmp_path):
+        run = session.start("p", once=True)
+        (pipeline,) = run.pipelines
+        await_that(lambda: isinstance(pipeline.query, ClosingRun), "it closes what is open")
+        with ThreadPoolExecutor(1) as beside:
+            stopped = beside.submit(run.stop)
+            done, _ = wait([stopped], timeout=60)
+            (tmp_path / "free").touch()  # or a test that fails would never end
+        assert done, "it does not wait for a core"
+    assert run.status == {"p": "stopped"}
+    assert session.rows("out") == []
+    session.start("p", once=True).await_done(timeout=300)
+    assert sum(row["n"] for row in session.rows("out")) == ROWS // FILES
+
+
+@contextmanager
+def _all_cores_occupied(spark: SparkSession, folder: Path) -> Iterator[None]:
+    """No task of others is started, until there is a file `free`."""
+    count = spark.sparkContext.defaultParallelism
+    occupied = [folder / f"occupied-{task}" for task in range(count)]
+    free = folder / "free"
+
+    def occupy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column(0).to_pylist():
+                occupied[task].touch()
+                while not free.exists():
+                    time.sleep(0.05)
+            yield batch
+
+    numbers = spark.range(0, count, 1, count)
+    with ThreadPoolExecutor(1) as beside:
+        job = beside.submit(numbers.mapInArrow(occupy, numbers.schema).collect)
+        try:
+            await_that(lambda: all(path.exists() for path in occupied), "all cores are occupied")
+            yield
+        finally:
+            free.touch()
+        job.result()

@@ -15,17 +15,22 @@ from pathlib import Path
 
 import pyspark
 
+from narrows.spark.run.class_archive import archive_path
 from support.waiting import await_that
 
 _CLASS = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 _URL = re.compile(r"Starting Spark master at (spark://\S+)")
 _PATIENCE = 60.0
-_SMALL = {
-    "SPARK_LOCAL_IP": "127.0.0.1",
-    "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
+_SMALL = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+
+
+def quick_java() -> str:
+    """What a JVM of a cluster is told, which does not live long: to start with the classes that are
+    kept for the driver, if they are, and to compile no more than it must."""
+    archive = archive_path()
+    kept = [f"-XX:SharedArchiveFile={archive}"] if archive is not None and archive.exists() else []
+    return " ".join(["-XX:TieredStopAtLevel=1", *kept])
 
 
 class Cluster:
@@ -54,7 +59,8 @@ class Cluster:
 
     def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         here = ["--host", "127.0.0.1", "--webui-port", "0"]
-        environment = {**os.environ, **_SMALL, "PYSPARK_PYTHON": sys.executable}
+        java = {"SPARK_DAEMON_JAVA_OPTS": f"{quick_java()} -XX:+UseSerialGC"}
+        environment = {**os.environ, **_SMALL, **java, "PYSPARK_PYTHON": sys.executable}
         with self._log(name).open("wb") as log:
             process = subprocess.Popen(
                 [_CLASS, command[0], *here, *command[1:]],

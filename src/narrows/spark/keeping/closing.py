@@ -33,6 +33,10 @@ class KeepingSteps(EntrySteps, Protocol):
         """A step by itself: what is open is over."""
 
 
+_STOPS_WITHIN = 2.0
+"""Seconds that it has to end when the pipeline is stopped."""
+
+
 class ClosingRun:
     """The step that closes what is open, as something that runs."""
 
@@ -41,13 +45,14 @@ class ClosingRun:
     def __init__(self, steps: KeepingSteps) -> None:
         self._batches = RecentBatches()
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._close, args=(steps,), daemon=True)
+        self._steps = steps
+        self._thread = threading.Thread(target=self._close, daemon=True)
         self._thread.start()
 
-    def _close(self, steps: KeepingSteps) -> None:
+    def _close(self) -> None:
         begun = time.monotonic()
         try:
-            steps.close()
+            self._steps.close()
             self._batches.add(0, time.monotonic() - begun)
         except BaseException as error:
             self._failure = error
@@ -63,5 +68,14 @@ class ClosingRun:
     def exception(self) -> BaseException | None:
         return self._failure
 
+    def finish(self, deadline: float) -> None:
+        """Waits for its end, or until then."""
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+
     def stop(self) -> None:
-        self._thread.join()
+        """Ends it. It is given up if it takes longer than a moment - a job may wait for a core that
+        never comes -, and done again by the next run, which knows that this one was closing."""
+        self.finish(time.monotonic() + _STOPS_WITHIN)
+        if self._thread.is_alive():
+            self._steps.stop()
+            self._thread.join()

@@ -20,6 +20,7 @@ from narrows.connectors.letters import PublishedLetters
 from narrows.explain.plan import Plan
 from narrows.spark.entries.entry_loop import EntryQuery
 from narrows.spark.entries.intake import Intake
+from narrows.spark.keeping.closing import ClosingRun
 from narrows.spark.run.late_rows import LateRows
 from narrows.spark.running.failures import Attempts, Verdict, reason_of
 from narrows.spark.running.running import Failed, Phase, Running
@@ -148,7 +149,8 @@ class PipelineRun:
 
     def finish(self, deadline: float) -> None:
         """Waits for the end of the micro-batch that runs, or until then."""
-        if self._status == RUNNING and isinstance(self.query, FedQuery | EntryQuery | MemberQuery):
+        finishing = FedQuery | EntryQuery | MemberQuery | ClosingRun
+        if self._status == RUNNING and isinstance(self.query, finishing):
             self.query.finish(deadline)
 
     def stop(self) -> None:
