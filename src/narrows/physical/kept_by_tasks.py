@@ -14,6 +14,7 @@ from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalAggregation,
+    PhysicalDistinct,
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
     PhysicalStreamingAggregation,
@@ -22,7 +23,9 @@ from narrows.physical.nodes import (
 
 CutByRows: TypeAlias = PhysicalWindow | PhysicalStreamingAggregation
 """Windows; some of them are cut by rows."""
-Remembering: TypeAlias = PhysicalStatefulFunction | PhysicalRetractingAggregation | CutByRows
+Remembering: TypeAlias = (
+    PhysicalStatefulFunction | PhysicalRetractingAggregation | PhysicalDistinct | CutByRows
+)
 
 
 def is_kept_by_tasks(node: Node) -> bool:

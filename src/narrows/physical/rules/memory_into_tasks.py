@@ -16,8 +16,9 @@ After:   PhysicalDataSink sink=out_json
                  └─PhysicalDataSource source=ev
 
 Recognises: in a pipeline that reads one stream, functions that remember rows, windows that rows cut
-(`countwindow`, `slidingwindow`), and groups that are written with retractions, where nothing else
-is kept between rows. Then no streaming query is needed: an entry is read by a batch job, in which
+(`countwindow`, `slidingwindow`), groups that are written with retractions, and rows that are to be
+written once (DISTINCT, and GROUP BY without aggregates, which is the same), where nothing else is
+kept between rows. Then no streaming query is needed: an entry is read by a batch job, in which
 tasks look up what was kept of the keys that they see, and leave what has come of it
 (`worker/remembered/`). What stands above a window is made of those that closed, in the same job.
 
@@ -38,9 +39,11 @@ from narrows.catalog.objects import Source
 from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import DataSink, DecodedSource, Node
 from narrows.logical.walk import topological, transform_up
+from narrows.physical.distinct_rows import as_distinct_rows
 from narrows.physical.execution import rows_of
 from narrows.physical.kept_by_tasks import CutByRows, Remembering, remembering
 from narrows.physical.nodes import (
+    PhysicalDistinct,
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
     PhysicalStreamingAggregation,
@@ -67,6 +70,7 @@ class MemoryIntoTasks:
     def apply(self, plan: Node) -> Node | None:
         if not any(isinstance(node, DataSink) for node in topological(plan)):
             return None
+        plan = _with_distinct_rows(plan)
         rows = rows_of(plan)
         readers = [node for node in topological(rows) if isinstance(node, DecodedSource)]
         streams = [reader.source for reader in readers if not reader.source.bounded]
@@ -86,12 +90,23 @@ class MemoryIntoTasks:
         return transform_up(plan, keep)
 
 
+def _with_distinct_rows(plan: Node) -> Node:
+    """The plan with DISTINCT in place of groups without aggregates, where no window ends these."""
+    endless = set(map(id, remembering(rows_of(plan))))
+    return (
+        transform_up(plan, lambda node: as_distinct_rows(node) if id(node) in endless else None)
+        or plan
+    )
+
+
 def _can_be_kept(node: Node, stream: Source) -> bool:
     match node:
         case PhysicalStatefulFunction(calls=calls):
             return all(_is_key(key) for call in calls for key in call.partition_by)
         case PhysicalRetractingAggregation(keys=keys):
             return all(_is_key(key) for _, key in keys)
+        case PhysicalDistinct():
+            return all(map(_is_key, node.outputs))
         case (
             PhysicalWindow(kind=kind, cut_apart_by=by)
             | PhysicalStreamingAggregation(kind=kind, cut_apart_by=by)

@@ -34,10 +34,12 @@ class KeyedRows(NamedTuple):
         yield from zip(self.bounds[:-1].tolist(), self.bounds[1:].tolist(), strict=True)
 
 
-def keyed_rows(table: pa.Table, keys: Sequence[str], order: str) -> KeyedRows:
+def keyed_rows(table: pa.Table, keys: Sequence[str], order: str | None) -> KeyedRows:
+    """Without an order those of a key stay in the one in which they have come."""
     columns = kept_keys([_together(table.column(name)) for name in keys])
     numbers = key_numbers(columns, table.num_rows)
-    rows = np.lexsort((*reversed(_order(_together(table.column(order)))), numbers))
+    places = [] if order is None else _order(_together(table.column(order)))
+    rows = np.lexsort((*reversed(places), numbers))
     numbers = numbers[rows]
     begins = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1))
     firsts = pa.array(rows[begins])
@@ -66,6 +68,19 @@ def _kept(column: pa.Array) -> pa.Array:
     if pa.types.is_large_string(column.type):
         return column.cast(pa.string())
     return column.cast(pa.binary()) if pa.types.is_large_binary(column.type) else column
+
+
+def as_values(keys: Sequence[pa.Array], schema: pa.Schema) -> list[pa.Array]:
+    """Keys that are kept as the values of such columns."""
+    return [*map(_value, keys, schema.types)]
+
+
+def _value(kept: pa.Array, dtype: pa.DataType) -> pa.Array:
+    if pa.types.is_floating(dtype):
+        return kept.view(dtype)
+    if pa.types.is_timestamp(dtype):
+        return kept.cast(pa.timestamp("us", dtype.tz)).cast(dtype)
+    return kept.cast(dtype)
 
 
 def _order(place: pa.Array) -> list[_Places]:

@@ -30,8 +30,9 @@ class Remembers(Protocol):
     """What remembers rows."""
 
     @property
-    def order(self) -> str:
-        """The column that has each row's place in its source."""
+    def order(self) -> str | None:
+        """The column that has each row's place in its source; None where it makes no
+        difference."""
 
     def in_time(self, table: pa.Table, since: int) -> pa.Table:
         """The rows that are not too late, where the watermark is there; microseconds."""
