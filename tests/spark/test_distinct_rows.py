@@ -44,6 +44,9 @@ REMEMBERED = {
     "joined": "SELECT DISTINCT name, s.t FROM s LEFT JOIN places ON s.t = places.id",
     "sorted": "SELECT DISTINCT s, o FROM s ORDER BY o, s PER BATCH",
     "groups_of_floats": "SELECT f FROM s GROUP BY f, b",
+    "nested": "SELECT DISTINCT named_struct('f', f, 'at', array(p, NULL), 'm', m) AS x, k FROM s",
+    "unknown": "SELECT DISTINCT concat(s, k) AS t, abs(t) DIV 2 AS v, round(d, 1) AS r FROM ev",
+    "times": "SELECT DISTINCT CAST(p AS TIMESTAMP_NTZ) AS n, p - timestamp'2024-01-01' AS i FROM s",
     "after_lag": "SELECT DISTINCT k, lag(t) OVER (PARTITION BY k) AS before FROM ev",
 }
 QUERIES = {**FOLDED, **REMEMBERED}
@@ -168,6 +171,27 @@ def test_numbers_that_are_one_in_a_group_are_one_row(
         assert _rows(session, name) == sorted(
             [f"{{'{name}': {v}}}" for v in (0.0, "'NaN'", None, 1.0)]
         )
+
+
+@pytest.mark.parametrize(
+    ("selected", "message"),
+    [
+        ("collate(s, 'UTF8_LCASE') AS t", "values of type string collate UTF8_LCASE: `t`"),
+        ("named_struct('i', make_ym_interval(t)) AS y", "values of type struct"),
+        ("map(s, t) AS m", "MAP"),
+    ],
+)
+def test_values_that_only_spark_compares(
+    session: narrows.Session, folder: Path, tmp_path: Path, selected: str, message: str
+) -> None:
+    _declare(session, "p", f"SELECT DISTINCT {selected} FROM s")
+    _put(folder, tmp_path, [0])
+    with pytest.raises(narrows.NarrowsError, match=message):
+        _run(session, "p")
+    if message != "MAP":  # not even Spark
+        _switch(session, REMEMBERING)
+        assert _run(session, "p") == [ExecutionMode.STREAM]
+        assert session.rows("out_p")
 
 
 def test_rows_are_distinct_without_the_rules(

@@ -26,7 +26,8 @@ Refuses: streams that Spark reads itself, several streams, and whatever else is 
 remembered: other windows, aggregates, joins of streams. Windows that go by time where rows have
 none. Windows below something else that remembers, for as time goes by tasks close those of keys
 that they have no rows of. Keys that are nested, for two of them may be equal and differ in their
-bits.
+bits; distinct rows may have such values, which are made the same first, but none of types that are
+Spark's alone (intervals).
 
 Terminates: what tasks keep is passed over.
 """
@@ -58,8 +59,11 @@ from narrows.schema import (
     INTEGRAL,
     STRING,
     TIMESTAMP,
+    UNKNOWN,
+    Array,
     DataType,
     Decimal,
+    Struct,
 )
 
 _KEYS = frozenset({BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, FLOAT, DOUBLE, *INTEGRAL})
@@ -106,7 +110,7 @@ def _can_be_kept(node: Node, stream: Source) -> bool:
         case PhysicalRetractingAggregation(keys=keys):
             return all(_is_key(key) for _, key in keys)
         case PhysicalDistinct():
-            return all(map(_is_key, node.outputs))
+            return all(_is_told_apart(column.dtype) for column in node.outputs)
         case (
             PhysicalWindow(kind=kind, cut_apart_by=by)
             | PhysicalStreamingAggregation(kind=kind, cut_apart_by=by)
@@ -117,5 +121,19 @@ def _can_be_kept(node: Node, stream: Source) -> bool:
 
 
 def _is_key(key: Expr) -> bool:
-    dtype: DataType = key.dtype
+    return _is_plain(key.dtype)
+
+
+def _is_plain(dtype: DataType) -> bool:
     return dtype in _KEYS or isinstance(dtype, Decimal)
+
+
+def _is_told_apart(dtype: DataType) -> bool:
+    """Do tasks know such a value again? What is not known here is looked at when it is
+    (`spark/windows/distinct_rows.py`)."""
+    match dtype:
+        case Struct(members):
+            return all(_is_told_apart(member.type) for member in members)
+        case Array(element):
+            return _is_told_apart(element)
+    return _is_plain(dtype) or dtype == UNKNOWN

@@ -34,6 +34,9 @@ class Remembers(Protocol):
         """The column that has each row's place in its source; None where it makes no
         difference."""
 
+    def needed(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows that make a difference. They will be in memory together."""
+
     def in_time(self, table: pa.Table, since: int) -> pa.Table:
         """The rows that are not too late, where the watermark is there; microseconds."""
 
@@ -77,7 +80,7 @@ def remember(
     """What one task gives for its rows of an entry. What it keeps it tells under the name of the
     attempt."""
     before, _ = StepLog(spec.folder).before(batch)
-    batches = [each for each in rows if each.num_rows]
+    batches = [each for each in spec.what.needed(rows) if each.num_rows]
     told = Told()
     if batches:
         table = spec.what.in_time(pa.Table.from_batches(batches), before.watermark * 1_000)
