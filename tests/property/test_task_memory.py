@@ -31,6 +31,7 @@ from narrows.stateful.windows.count import CountWindow
 from narrows.stateful.windows.sliding import SlidingWindow
 from narrows.worker.keeping import fewer_files
 from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
+from narrows.worker.remembered import distinct_rows
 from narrows.worker.remembered import keeper as keeper_module
 from narrows.worker.remembered.distinct_rows import DistinctRows
 from narrows.worker.remembered.functions import Functions, ResultType
@@ -288,6 +289,7 @@ def test_what_is_remembered_is_what_was_seen(
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(fewer_files, "_MANY_FILES", 3)
+        patch.setattr(distinct_rows, "_LOOKED_AT_TOGETHER", 3)
         machine = Machine(Path(folder), [what for what, _ in _ALL])
         for number, (rows, tasks, dies) in enumerate(batches):
             with suppress(DiedError), pytest.MonkeyPatch.context() as dying:
