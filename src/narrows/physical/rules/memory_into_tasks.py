@@ -39,6 +39,7 @@ from dataclasses import dataclass, replace
 from narrows.catalog.objects import Source
 from narrows.expressions.nodes import Expr
 from narrows.logical.nodes import DataSink, DecodedSource, Node
+from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological, transform_up
 from narrows.physical.distinct_rows import as_distinct_rows
 from narrows.physical.execution import rows_of
@@ -87,9 +88,9 @@ class MemoryIntoTasks:
             return None
 
         def keep(node: Node) -> Node | None:
-            if isinstance(node, Remembering) and not node.by_tasks:
-                return replace(node, by_tasks=True)
-            return None
+            if not isinstance(node, Remembering) or node.by_tasks:
+                return None
+            return replace(node, by_tasks=True) if keeps_between_batches(node) else None
 
         return transform_up(plan, keep)
 
