@@ -36,7 +36,7 @@ def new_rows(frame: Frame, node: Distinct, memory: TaskMemory) -> Frame:
                 Code.NOT_SUPPORTED,
                 f"tasks cannot tell apart values of type {dtype.simpleString()}: `{column.name}`",
                 column.span,
-                "have Spark remember them: `SET narrows.rule.memory_into_tasks = off`",
+                "cast them, or see whether Spark can: `SET narrows.rule.memory_into_tasks = off`",
             )
     made = memory.remembered(rows, names, DistinctRows(), schema, node)
     columns = {
