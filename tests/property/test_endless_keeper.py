@@ -59,6 +59,10 @@ _BY_KEY = PartialAggregation(
     names=("k", "n", "s", "m", "c", "a", "q"),
 )
 _WHOLE = replace(_BY_KEY, keys=(), names=_BY_KEY.names[1:])
+_ALONE = PartialAggregation(
+    keys=(*_BY_KEY.keys, (ColumnValue(1), BIGINT)), folds=(), names=("k", "v")
+)
+"""Rows that are given once."""
 _TASKS = 3
 
 
@@ -151,13 +155,17 @@ class Jobs:
 class Counting:
     """What is to come out: all rows are kept, and looked at again and again."""
 
-    def __init__(self, *, by_key: bool) -> None:
-        self._by_key = by_key
+    def __init__(self, what: PartialAggregation) -> None:
+        self._what = what
         self._rows: list[Row] = []
 
     def batch(self, rows: Sequence[Row]) -> list[Made]:
+        if not self._what.folds:
+            rows = list(set(rows) - set(self._rows))
+            self._rows += rows
+            return list(rows)
         self._rows += rows
-        if not self._by_key:
+        if not self._what.keys:
             return [_made([value for _, value in self._rows])]
         keys = {key for key, _ in rows}
         return [(key, *_made([v for k, v in self._rows if k == key])) for key in keys]
@@ -191,7 +199,7 @@ def _numbers_alike(columns: Sequence[pa.Array], rows: int) -> Any:
     return key_hashes(columns, rows) % np.uint64(2)
 
 
-@pytest.mark.parametrize("what", [_BY_KEY, _WHOLE], ids=("keys", "whole"))
+@pytest.mark.parametrize("what", [_BY_KEY, _WHOLE, _ALONE], ids=("keys", "whole", "alone"))
 @pytest.mark.parametrize("numbers", [key_hashes, _numbers_alike], ids=("apart", "alike"))
 @settings(max_examples=15, deadline=None)
 @given(batches=st.lists(_BATCH, max_size=14), many=st.integers(1, 3))
@@ -201,7 +209,7 @@ def test_groups_give_what_counting_gives(
     batches: list[tuple[list[Row], int, str | None]],
     many: int,
 ) -> None:
-    counting = Counting(by_key=bool(what.keys))
+    counting = Counting(what)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(fewer_files, "_MANY_FILES", many)
         for module in (merge_module, groups_file):
@@ -222,7 +230,7 @@ def test_a_large_step_has_as_many_files_as_a_small_one() -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(fewer_files, "_LARGE", 100)
         machine = Machine(folder, _BY_KEY)
-        counting = Counting(by_key=True)
+        counting = Counting(_BY_KEY)
         for number in range(20):
             rows = [(f"key {place}", number) for place in range(number, number + 40)]
             machine.batch(number, rows, tasks=1, dies=None)

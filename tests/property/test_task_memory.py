@@ -31,7 +31,9 @@ from narrows.stateful.windows.count import CountWindow
 from narrows.stateful.windows.sliding import SlidingWindow
 from narrows.worker.keeping import fewer_files
 from narrows.worker.keeping.steps import GroupsFile, Step, StepLog
+from narrows.worker.remembered import distinct_rows
 from narrows.worker.remembered import keeper as keeper_module
+from narrows.worker.remembered.distinct_rows import DistinctRows
 from narrows.worker.remembered.functions import Functions, ResultType
 from narrows.worker.remembered.groups import ChangedGroups
 from narrows.worker.remembered.keeper import MemoryKeeper, Merging, Time, place_of
@@ -41,6 +43,7 @@ from narrows.worker.remembered.windows import BOUNDS, TIME, RowShape, RowWindows
 from narrows.worker.write import Receipts
 
 Row = tuple[str | None, int | None]
+_ROW_COLUMNS = ("k", "v")
 Made = tuple[Any, ...]
 
 _FUNCTIONS = Functions(
@@ -71,6 +74,7 @@ _SLIDING = RowWindows(
     (pa.string(), pa.int64()),
     goes_by_time=True,
 )
+_DISTINCT = DistinctRows()
 _APART = 4
 """Milliseconds between the last row of a batch and the first of the next, at least."""
 
@@ -142,7 +146,9 @@ class Machine:
             raise DiedError
 
     def spec(self, place: int) -> RememberSpec:
-        return RememberSpec(str(place_of(self.folder, place)), ("k",), self.what[place])
+        what = self.what[place]
+        keys = _ROW_COLUMNS if what is _DISTINCT else _ROW_COLUMNS[:1]
+        return RememberSpec(str(place_of(self.folder, place)), keys, what)
 
 
 @dataclass
@@ -158,8 +164,10 @@ class Jobs:
         for task in range(tasks):
             mine = [each for each in numbered if hash(each[1][0]) % tasks == task]
             for place in range(len(self.machine.what)):
-                given = iter(_table(batch, mine))
-                made = self.machine.spec(place).remember(given, batch, attempt, task)
+                given = _table(batch, mine)
+                if self.machine.what[place] is _DISTINCT:  # rows are nothing but their keys
+                    given = [rows.select(list(_ROW_COLUMNS)) for rows in given]
+                made = self.machine.spec(place).remember(iter(given), batch, attempt, task)
                 self._stage(place, made)
             if self.dies == "read":
                 raise DiedError
@@ -236,7 +244,17 @@ def _sliding(batches: Sequence[Sequence[Row]]) -> list[Made]:
     ]
 
 
-_ALL = ((_FUNCTIONS, _functions), (_GROUPS, _groups), (_WINDOWS, _windows), (_SLIDING, _sliding))
+def _distinct(batches: Sequence[Sequence[Row]]) -> list[Made]:
+    return list(dict.fromkeys(row for rows in batches for row in rows))
+
+
+_ALL = (
+    (_FUNCTIONS, _functions),
+    (_GROUPS, _groups),
+    (_WINDOWS, _windows),
+    (_SLIDING, _sliding),
+    (_DISTINCT, _distinct),
+)
 _DEATHS = (None, None, "read", "publish", "commit", "logs")
 _ROW = st.tuples(st.sampled_from(["a", "b", "c", "", None]), st.none() | st.integers(-5, 5))
 
@@ -272,6 +290,7 @@ def test_what_is_remembered_is_what_was_seen(
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(fewer_files, "_MANY_FILES", 3)
+        patch.setattr(distinct_rows, "_LOOKED_AT_TOGETHER", 3)
         machine = Machine(Path(folder), [what for what, _ in _ALL])
         for number, (rows, tasks, dies) in enumerate(batches):
             with suppress(DiedError), pytest.MonkeyPatch.context() as dying:

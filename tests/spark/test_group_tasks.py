@@ -41,7 +41,6 @@ QUERIES = {
     "some": "SELECT k, i, count(*) AS n FROM ev GROUP BY k, i HAVING count(*) % 2 = 1",
     "chosen": f"SELECT k, {chosen_calls()} FROM s GROUP BY k",
     "spread": f"SELECT k, count(*) AS n, {spread_calls()} FROM ev GROUP BY k",
-    "keys": "SELECT o, t FROM s GROUP BY o, t",
     "unnamed": "SELECT count(*) AS n FROM s GROUP BY s",
     "whole": f"SELECT {all_calls()} FROM s",
     "whole_by_spark": "SELECT reverse(max(s)) AS r, count(*) AS n FROM s HAVING count(*) > 100",

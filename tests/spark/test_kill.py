@@ -16,8 +16,8 @@ from support.killing import Killing, Life
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks at /proc")
 
 LIVES = (
-    Life(["kept", "quick", "windowed", "tallied", "joined", "filled"], ["busy worker"], "jvm"),
-    Life(["remembered", "counted", "tallied", "filled", "passed", *SHARED], ["daemon"], "driver"),
+    Life(["kept", "quick", "windowed", "distinct", "joined", "filled"], ["busy worker"], "jvm"),
+    Life(["once_each", "counted", "tallied", "filled", "passed", *SHARED], ["daemon"], "driver"),
 )
 
 

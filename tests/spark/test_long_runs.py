@@ -13,7 +13,15 @@ from narrows.worker import count_files
 from narrows.worker.keeping import fewer_files
 from narrows.worker.windows import keeper
 from support.held import held_by_this_process, kept
-from support.long_run import BY_KEYS, BY_QUERY, BY_READERS, IN_GROUPS, IN_WINDOWS, LongRun
+from support.long_run import (
+    BY_KEYS,
+    BY_QUERY,
+    BY_READERS,
+    IN_GROUPS,
+    IN_WINDOWS,
+    ONCE_EACH,
+    LongRun,
+)
 
 SHORT = {
     "spark.sql.streaming.minBatchesToRetain": "5",
@@ -42,8 +50,8 @@ def keeps_little(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterat
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux says it like this")
 @pytest.mark.parametrize(
     "select",
-    [BY_QUERY, BY_READERS, BY_KEYS, IN_WINDOWS, IN_GROUPS],
-    ids=["query", "readers", "keys", "windows", "groups"],
+    [BY_QUERY, BY_READERS, BY_KEYS, ONCE_EACH, IN_WINDOWS, IN_GROUPS],
+    ids=["query", "readers", "keys", "distinct", "windows", "groups"],
 )
 def test_nothing_grows_with_the_number_of_batches(
     keeps_little: SparkSession, tmp_path: Path, select: str

@@ -20,7 +20,7 @@ from narrows.spark.streaming.feed import Feed
 
 STATE = "state [of] {all}"
 """A folder whose name Spark would take for a pattern."""
-BY_QUERY, BY_READERS = "SELECT DISTINCT a FROM s", "SELECT a FROM s"
+BY_QUERY, BY_READERS = "SELECT last(a) AS a FROM s GROUP BY a", "SELECT a FROM s"
 """A pipeline that has a streaming query, and one that needs none."""
 
 

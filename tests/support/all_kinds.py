@@ -5,6 +5,7 @@
                          tallied                      groups that no window ends: updates
                          kept                         windows whose rows tasks keep
                          remembered                   acc_sum, lag
+                         distinct, once_each          rows that come again: as groups; remembered
                          joined                       two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
                          prompt                       of the shared stream, with low latency
@@ -59,6 +60,8 @@ _SELECTS = {
     "tallied": "SELECT k, count(*) AS n, sum(a) AS total FROM s GROUP BY k",
     "remembered": "SELECT a, acc_sum(a) OVER (PARTITION BY k) AS total,"
     " lag(a) OVER (PARTITION BY k) AS before FROM s",
+    "distinct": "SELECT DISTINCT k, CASE WHEN b->d = 'y' THEN a ELSE -1 END AS a FROM s",
+    "once_each": f"SELECT DISTINCT abs(a) DIV {SEVERAL} AS a FROM s",
     "joined": "SELECT e.a, f.b->c AS c FROM e JOIN f ON e.a = f.a"
     " AND f.at BETWEEN e.at AND e.at + INTERVAL '10' SECOND",
     "together": "SELECT a, b->c AS c FROM t",
@@ -211,6 +214,15 @@ def _summed(rows: int) -> Rows:
     return [{"a": i, "total": total} for i, total in _sums(rows)]
 
 
+def _distinct(rows: int) -> Rows:
+    found = dict.fromkeys((i % KEYS, -1 if i % 5 else i) for i in range(rows))
+    return [{"k": k, "a": a} for k, a in found]
+
+
+def _once_each(rows: int) -> Rows:
+    return [{"a": several} for several in dict.fromkeys(i // SEVERAL for i in range(rows))]
+
+
 def _tallies(rows: int) -> Rows:
     return [
         {"k": k, "n": len(range(k, rows, KEYS)), "total": sum(range(k, rows, KEYS))}
@@ -240,6 +252,8 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "counted": _by_count,
     "tallied": _tallies,
     "remembered": _running,
+    "distinct": _distinct,
+    "once_each": _once_each,
     "joined": _plain,
     "together": _plain,
     "prompt": _plain,

@@ -89,7 +89,7 @@ class StateUnderTest:
         )
         selects = {
             BASE: "SELECT a FROM s",
-            QUERIED: "SELECT DISTINCT a FROM s",
+            QUERIED: "SELECT last(a) AS a FROM s GROUP BY a",
             WINDOWS: "SELECT max(a) AS a FROM e GROUP BY tumblingwindow('ss', 1)",
             GROUPS: "SELECT a, count(*) AS n FROM s GROUP BY a",
             KEYED: "SELECT a, lag(a) AS before FROM s",

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import narrows
 from narrows.state.entry_position import EntryPosition
 
-BY_QUERY, BY_READERS = "SELECT DISTINCT a FROM s", "SELECT a FROM s"
+BY_QUERY, BY_READERS = "SELECT last(a) AS a FROM s GROUP BY a", "SELECT a FROM s"
 """A pipeline that has a streaming query, and one that needs none."""
 IN_WINDOWS = "SELECT max(a) AS a FROM s GROUP BY tumblingwindow('ss', 1)"
 """One that keeps windows without a query."""
@@ -20,6 +20,8 @@ IN_GROUPS = "SELECT max(a) AS a FROM s GROUP BY a % 7"
 """One that keeps groups that no window ends, likewise."""
 BY_KEYS = "SELECT latest(a) AS a FROM s"
 """One whose tasks remember rows."""
+ONCE_EACH = "SELECT DISTINCT abs(a) AS a FROM s"
+"""One whose tasks remember which rows there were."""
 
 
 class LongRun:

@@ -105,8 +105,10 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
     if window_groups(rows) is not None:
         how = f"its readers fold rows into windows, and {then} those that close"
         return Execution(ExecutionMode.WINDOWS, how)
-    if endless_groups(rows) is not None:
-        how = f"its readers fold rows into groups, and {then} those that have changed"
+    groups = endless_groups(rows)
+    if groups is not None:
+        which = "have changed" if groups.partial.calls else "are new"
+        how = f"its readers fold rows into groups, and {then} those that {which}"
         return Execution(ExecutionMode.GROUPS, how)
     if window_rows(rows) is not None:
         how = "its readers keep the rows of windows, and Spark computes with those that close"

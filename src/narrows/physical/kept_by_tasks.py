@@ -14,6 +14,7 @@ from narrows.logical.streaming.supported import keeps_between_batches
 from narrows.logical.walk import topological
 from narrows.physical.nodes import (
     PhysicalAggregation,
+    PhysicalDistinct,
     PhysicalJoin,
     PhysicalRetractingAggregation,
     PhysicalStatefulFunction,
@@ -29,6 +30,7 @@ from narrows.schema import (
     INTEGRAL,
     STRING,
     TIMESTAMP,
+    DataType,
     Decimal,
 )
 
@@ -36,7 +38,9 @@ _KEYS = frozenset({BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, FLOAT, DOUBLE, *INT
 
 CutByRows: TypeAlias = PhysicalWindow | PhysicalStreamingAggregation
 """Windows; some of them are cut by rows."""
-Remembering: TypeAlias = PhysicalStatefulFunction | PhysicalRetractingAggregation | CutByRows
+Remembering: TypeAlias = (
+    PhysicalStatefulFunction | PhysicalRetractingAggregation | PhysicalDistinct | CutByRows
+)
 
 
 def is_kept_by_tasks(node: Node) -> bool:
@@ -46,7 +50,11 @@ def is_kept_by_tasks(node: Node) -> bool:
 def is_key(expr: Expr) -> bool:
     """Can tasks find by it what they keep? Two nested values may be equal and differ in their
     bits."""
-    return expr.dtype in _KEYS or isinstance(expr.dtype, Decimal)
+    return is_plain(expr.dtype)
+
+
+def is_plain(dtype: DataType) -> bool:
+    return dtype in _KEYS or isinstance(dtype, Decimal)
 
 
 def remembering(rows: Node) -> list[Node]:

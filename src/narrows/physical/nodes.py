@@ -348,7 +348,8 @@ class PhysicalStreamingAggregation(Aggregation):
 
 class PhysicalEndlessAggregation(Aggregation):
     """Groups of a stream that no window ends, which tasks keep as what readers made of their rows.
-    It gives those that an entry has changed, as they are then."""
+    It gives those that an entry has changed, as they are then; where there are only keys, those
+    that are new."""
 
     @property
     def partial(self) -> PhysicalPartialAggregation:
@@ -356,7 +357,8 @@ class PhysicalEndlessAggregation(Aggregation):
         return self.child
 
     def info(self) -> Info:
-        return {**super().info(), "state": "partial aggregates"}
+        kept = "partial aggregates" if self.partial.calls else "keys"
+        return {**super().info(), "state": kept}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -377,8 +379,13 @@ class PhysicalLimit(Limit):
     pass
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalDistinct(Distinct):
-    pass
+    by_tasks: bool = field(default=False, compare=False)
+    """As in `PhysicalStatefulFunction`; they remember which rows there were."""
+
+    def info(self) -> Info:
+        return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
 class PhysicalDataSink(DataSink):

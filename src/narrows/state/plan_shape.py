@@ -14,12 +14,13 @@ from typing import Any
 
 from narrows.expressions.function import Function
 from narrows.expressions.nodes import Column, Expr, columns_of_all, rewrite
-from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node
+from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node, Project
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
 from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import (
     PhysicalDataSource,
+    PhysicalDistinct,
     PhysicalEndlessAggregation,
     PhysicalPartialAggregation,
     PhysicalReader,
@@ -102,6 +103,9 @@ def _form(node: Node, canonical: _Canonical) -> object:
     if isinstance(node, PhysicalWindowRows):
         return [_ROWS_FORM, *shipped_columns(node.reader)]
     if is_kept_by_tasks(node):
+        if isinstance(node, PhysicalDistinct):
+            rows = [[str(expr.dtype), canonical.value(expr)] for expr in _rows_of(node)]
+            return [f"{FORM}, by tasks", *rows]
         types = [str(column.dtype) for column in columns_of_all(node.expressions)]
         return [f"{FORM}, by tasks", *types, *_rows_below(node, canonical)]
     if node.remembers_rows:
@@ -113,6 +117,13 @@ def _form(node: Node, canonical: _Canonical) -> object:
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):
         return _JOIN_FORM
     return None
+
+
+def _rows_of(node: PhysicalDistinct) -> Sequence[Expr]:
+    """What its rows are, by which they are known again."""
+    if isinstance(node.child, Project):
+        return [expr for _, expr in node.child.fields]
+    return node.outputs
 
 
 def _rows_below(node: Node, canonical: _Canonical) -> list[Any]:

@@ -188,6 +188,9 @@ def test_several_threads_of_a_process_may_take_the_lock(tmp_path: Path) -> None:
     [
         ("SELECT b, max(a) FROM {} GROUP BY b", "SELECT b, min(a) FROM {} GROUP BY b"),
         ("SELECT DISTINCT b FROM {}", "SELECT b FROM {}"),
+        ("SELECT DISTINCT a FROM {}", "SELECT DISTINCT a, b FROM {}"),
+        ("SELECT DISTINCT abs(a) FROM {}", "SELECT DISTINCT hash(a) FROM {}"),
+        ("SELECT DISTINCT abs(a) FROM {}", "SELECT DISTINCT a FROM {}"),
         ("SELECT lag(a) FROM {}", "SELECT lag(a, 2) FROM {}"),
         ("SELECT a FROM {} GROUP BY countwindow(2)", "SELECT a FROM {} GROUP BY countwindow(3)"),
         ("SELECT a FROM {}", "SELECT a FROM {} LIMIT 5"),
@@ -206,6 +209,7 @@ def test_what_keeps_state_must_stay_as_it_is(tmp_path: Path, before: str, after:
         ("SELECT lag(a) FROM {}", False),
         ("SELECT a FROM {} GROUP BY countwindow(2)", False),
         ("SELECT max(a) FROM {} GROUP BY countwindow(2)", False),
+        ("SELECT DISTINCT abs(a) FROM {}", False),
         ("SELECT b, max(a) FROM {} GROUP BY b", True),
         ("SELECT max(a) FROM {} GROUP BY tumblingwindow('ss', 2)", True),
     ],

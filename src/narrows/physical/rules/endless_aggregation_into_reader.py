@@ -22,27 +22,37 @@ Recognises: in a pipeline, an aggregation of a stream without window, right abov
 a filter that the reader can run; under filters and projections alone. Its keys and arguments the
 reader can compute, and its calls can be taken apart (`physical/in_reader/partial_calls.py`). No
 state store keeps groups then, and no row of the stream crosses the JVM: each task of an entry
-leaves a file, and what all files have of the keys in it is merged (`worker/endless/`).
+leaves a file, and what all files have of the keys in it is merged (`worker/endless/`). Likewise
+SELECT DISTINCT, whose rows are groups of which there are only keys: these are given once, when they
+are new.
 
 Refuses: what `WindowIntoReader` refuses, for the same reasons: keys that are floating numbers, sums
-whose overflow is for Spark to see, DISTINCT and approx_count_distinct, first and last, joins, and
-anything above groups that goes by more than one row. ROLLUP, CUBE and GROUPING SETS. Sinks that
-want retractions: what is taken back must be what was written to the last digit, and a sum of
-floating numbers may be another when files have been merged.
+whose overflow is for Spark to see, aggregates of DISTINCT values and approx_count_distinct, first
+and last, joins, and anything above groups that goes by more than one row. ROLLUP, CUBE and GROUPING
+SETS. Sinks that want retractions: what is taken back must be what was written to the last digit,
+and a sum of floating numbers may be another when files have been merged. Of what is refused here,
+DISTINCT and groups without aggregates may be for `MemoryIntoTasks`.
 
-Terminates: each step removes an aggregation right above a stream's reader, and no rule makes one.
+Terminates: each step removes an aggregation, or a DISTINCT, right above a stream's reader, and no
+rule makes one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from narrows.logical.nodes import DataSink, NamedExpr, Node
+from narrows.logical.nodes import DataSink, NamedExpr, Node, relation_of
 from narrows.logical.walk import fresh_numbers, topological, transform_up
 from narrows.physical.begun_in_reader import begun_in_reader, testing_reader
+from narrows.physical.distinct_rows import as_groups
 from narrows.physical.execution import rows_of
 from narrows.physical.kept_groups import below_computed
-from narrows.physical.nodes import PhysicalAggregation, PhysicalEndlessAggregation
+from narrows.physical.nodes import (
+    PhysicalAggregation,
+    PhysicalEndlessAggregation,
+    PhysicalProject,
+)
 from narrows.physical.rules.filter_into_decoder import narrow_shipping
 
 
@@ -58,21 +68,38 @@ class EndlessAggregationIntoReader:
         fresh = fresh_numbers(plan)
 
         def split_groups(node: Node) -> Node | None:
-            if node is not groups or not isinstance(node, PhysicalAggregation):
-                return None
-            reader = testing_reader(node.child, ansi=self.ansi)
-            if reader is None or node.sets is not None:
-                return None
-            keys = [expr for _, expr in node.keys]
-            begun = begun_in_reader(node, keys, reader, fresh, ansi=self.ansi)
-            if begun is None or not begun.made:
-                return None
-            return PhysicalEndlessAggregation(
-                child=begun.partial,
-                keys=tuple(NamedExpr(name, begun.made[expr]) for name, expr in node.keys),
-                calls=begun.calls,
-                relation=node.relation,
-            )
+            aggregation = as_groups(node) if node is groups else None
+            split = None if aggregation is None else self._split(aggregation, fresh)
+            if split is None or isinstance(node, PhysicalAggregation):
+                return split
+            return _as_selected(split, fresh)
 
         made = transform_up(plan, split_groups)
         return None if made is None else narrow_shipping(made)
+
+    def _split(
+        self, node: PhysicalAggregation, fresh: Iterator[int]
+    ) -> PhysicalEndlessAggregation | None:
+        reader = testing_reader(node.child, ansi=self.ansi)
+        if reader is None or node.sets is not None:
+            return None
+        keys = [expr for _, expr in node.keys]
+        begun = begun_in_reader(node, keys, reader, fresh, ansi=self.ansi)
+        if begun is None or not begun.made:
+            return None
+        return PhysicalEndlessAggregation(
+            child=begun.partial,
+            keys=tuple(NamedExpr(name, begun.made[expr]) for name, expr in node.keys),
+            calls=begun.calls,
+            relation=node.relation,
+        )
+
+
+def _as_selected(groups: PhysicalEndlessAggregation, fresh: Iterator[int]) -> PhysicalProject:
+    """A projection of the keys, which is what tasks can write."""
+    relation = relation_of(next(fresh), None, groups.keys)
+    columns = zip(groups.keys, relation.columns, strict=True)
+    fields = tuple(NamedExpr(name, column) for (name, _), column in columns)
+    return PhysicalProject(
+        child=replace(groups, relation=relation), fields=fields, relation=groups.relation
+    )

@@ -89,6 +89,7 @@ from narrows.spark.sql.frame import (
 from narrows.spark.sql.parsed import VARIABLE
 from narrows.spark.sql.rows import SparkRows, SqlText, Views, select
 from narrows.spark.sql.sql_text import ShippedSource, SparkSql, Typed, quote
+from narrows.spark.windows.distinct_rows import new_rows
 from narrows.spark.windows.event_time import RunTime
 from narrows.spark.windows.input_end import input_end
 from narrows.spark.windows.retractions import retract_groups
@@ -349,6 +350,8 @@ class Compiler:
                 return frame.with_rows(select(["*"], frame.text, limit + skip))
             case Distinct(child=child):
                 frame = self.frame(child)
+                if self._memory is not None and is_kept_by_tasks(node):
+                    return new_rows(frame, node, self._memory)
                 return frame.with_rows(select(["DISTINCT *"], frame.text))
             case Keep(child=child, columns=columns):
                 return relational.keep(self.frame(child), columns)

@@ -4,6 +4,8 @@
     those of before             (a, n=4) (b, n=7)            (a, n=2) (d, n=1)
     what has changed            (a, n=7)           (c, n=2)
 
+Of groups that are nothing but keys (DISTINCT) only those are given that are in no file of before.
+
 All files that a group is in have a part of it, and each part is looked for by its key: so a step
 takes as long as its entry has keys, whatever else is kept. Parts stay where they are; files that
 get many are merged, by the same tasks in another step.
@@ -70,12 +72,14 @@ class EndlessTask:
 
     def _together(self, found: list[pa.Table], changed: pa.Table) -> pa.Table:
         """The groups that changed, with all their parts, the oldest first. Other groups may have
-        been found as well, whose keys have the same numbers; they have no mark."""
+        been found as well, whose keys have the same numbers; they have no mark. A group that is its
+        keys alone changes no more once it is there: none of its parts may be an old one."""
         marked = [
             each.append_column(_MARK, pa.repeat(pa.scalar(mark, pa.int8()), each.num_rows))
             for each, mark in (*((part, 0) for part in found), (changed, 1))
         ]
-        folds = (*self._what.folds, Fold(FoldKind.MAX, None, TINYINT))
+        which = FoldKind.MAX if self._what.folds else FoldKind.MIN
+        folds = (*self._what.folds, Fold(which, None, TINYINT))
         groups = fold_by(len(self._what.keys), folds, pa.concat_tables(marked))
         mark = groups.num_columns - 1
         return groups.filter(pc.equal(groups.column(mark), 1)).remove_column(mark)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from narrows.arrow.key_hash import key_hashes
+from narrows.arrow.key_hash import key_hashes, key_numbers
 from narrows.worker.keeping.groups_file import GroupsWriter, OpenGroups, share_of_buckets
 from narrows.worker.keeping.steps import GroupsFile, StepLog
 
@@ -31,13 +31,19 @@ def find_kept(
     folder: str | Path, files: Sequence[GroupsFile], keys: Sequence[pa.Array]
 ) -> list[bytes | None]:
     """What is kept of each key; None: nothing."""
-    wanted = _tuples(keys)
-    kept: dict[tuple[object, ...], bytes | None] = {}
-    hashes = key_hashes(keys, len(wanted))
-    for found in OpenGroups(StepLog(folder).groups, files).having(hashes):
-        *columns, _, held = found.columns
-        kept.update(zip(_tuples(columns), held.to_pylist(), strict=True))
-    return [kept.get(key) for key in wanted]
+    wanted = len(keys[0])
+    groups = OpenGroups(StepLog(folder).groups, files)
+    parts = [part for part in groups.having(key_hashes(keys, wanted)) if part.num_rows]
+    if not parts:
+        return [None] * wanted
+    *columns, _, held = pa.concat_tables(parts).columns
+    both = [pa.concat_arrays([*old.chunks, new]) for old, new in zip(columns, keys, strict=True)]
+    numbers = key_numbers(both, len(held) + wanted)
+    newest = np.full(len(numbers), -1)
+    newest[numbers[: len(held)]] = np.arange(len(held))  # the last one stays
+    places = newest[numbers[len(held) :]]
+    kept: list[bytes | None] = held.take(pa.array(places, mask=places < 0)).to_pylist()
+    return kept
 
 
 def write_kept(
@@ -133,7 +139,3 @@ def _ends(rows: pa.Table) -> tuple[int, int]:
     """When the first of the keys is due, and when the last one is."""
     times = pc.min_max(rows.column(_DUE))
     return times["min"].as_py(), times["max"].as_py()
-
-
-def _tuples(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[tuple[object, ...]]:
-    return [*zip(*(column.to_pylist() for column in columns), strict=True)]

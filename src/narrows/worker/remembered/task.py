@@ -30,8 +30,12 @@ class Remembers(Protocol):
     """What remembers rows."""
 
     @property
-    def order(self) -> str:
-        """The column that has each row's place in its source."""
+    def order(self) -> str | None:
+        """The column that has each row's place in its source; None where it makes no
+        difference."""
+
+    def needed(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows that make a difference. They will be in memory together."""
 
     def in_time(self, table: pa.Table, since: int) -> pa.Table:
         """The rows that are not too late, where the watermark is there; microseconds."""
@@ -86,7 +90,7 @@ class RememberSpec:
         self, rows: Iterator[pa.RecordBatch], batch: int, attempt: str, task: int
     ) -> Iterator[pa.RecordBatch]:
         before, _ = StepLog(self.folder).before(batch)
-        batches = [each for each in rows if each.num_rows]
+        batches = [each for each in self.what.needed(rows) if each.num_rows]
         told = Told()
         if batches:
             table = self.what.in_time(pa.Table.from_batches(batches), before.watermark * 1_000)

@@ -54,6 +54,9 @@ class RowWindows:
     def order(self) -> str:
         return self.shape.order
 
+    def needed(self, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return rows
+
     def in_time(self, table: pa.Table, since: int) -> pa.Table:
         if not self.goes_by_time:
             return table
