@@ -376,6 +376,15 @@ class PhysicalDistinct(Distinct):
     pass
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalGather(UnaryNode):
+    """Brings the rows that tasks have shuffled into one task: what stands above is computed there,
+    and nothing is shuffled once more."""
+
+    def info(self) -> Info:
+        return {"tasks": "1"}
+
+
 class PhysicalDataSink(DataSink):
     pass
 

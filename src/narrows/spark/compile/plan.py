@@ -66,6 +66,7 @@ from narrows.physical.execution import made_of
 from narrows.physical.join_filters import kept_share
 from narrows.physical.nodes import (
     PhysicalEndlessAggregation,
+    PhysicalGather,
     PhysicalPartialAggregation,
     PhysicalProject,
     PhysicalReader,
@@ -347,6 +348,10 @@ class Compiler:
             case Distinct(child=child):
                 frame = self.frame(child)
                 return frame.with_rows(select(["DISTINCT *"], frame.text))
+            case PhysicalGather(child=child):
+                # Not REPARTITION(1), which would shuffle: the task takes what is shuffled already.
+                frame = self.frame(child)
+                return frame.with_rows(select(["/*+ COALESCE(1) */ *"], frame.text))
             case Keep(child=child, columns=columns):
                 return relational.keep(self.frame(child), columns)
             case Analytic(child=child, calls=calls, relation=relation):
