@@ -186,9 +186,16 @@ def test_rows_that_wait_for_another_stream_are_not_dropped() -> None:
 
 
 def test_who_is_asked_for_keys_hands_on_few_rows() -> None:
-    assert read_once(f"{ALL} AND r_name = 'ASIA'") == {"region", "nation", "supplier"}
-    assert read_once(f"{ALL} AND r_name = 'ASIA'", supplier=None) == {"region", "nation"}
-    assert read_once(ALL) == set()
+    asian = f"{ALL} AND r_name = 'ASIA'"
+    assert read_once(asian, region=5, nation=5, supplier=20) == {"region", "nation", "supplier"}
+    assert read_once(asian, region=5, nation=5, supplier=None) == {"region", "nation"}
+    assert read_once(ALL, region=5, nation=5, supplier=20) == set()
+
+
+def test_what_is_soon_read_again_is() -> None:
+    assert "lines" in join_filters(f"{ALL} AND r_name = 'ASIA'")
+    assert read_once(f"{ALL} AND r_name = 'ASIA'") == set()
+    assert read_once(f"{ALL} AND r_name = 'ASIA'", supplier=5) == {"supplier"}
 
 
 def test_many_rows_are_read_once_more() -> None:

@@ -19,6 +19,7 @@ from narrows.optimizer.estimates import Estimates, type_width
 from narrows.physical.join_filters import kept_share
 from narrows.physical.join_sides import rows_of_files, shipped_width
 from narrows.physical.nodes import PhysicalDataSource, PhysicalReader
+from narrows.plugins.registry import FORMATS
 
 _FEW = 16 << 20
 """Bytes that one task computes with about as soon as all of them after another shuffle."""
@@ -41,7 +42,8 @@ class FewRows:
         self._ships: dict[int, float] = {}
         for node in topological(plan):
             if isinstance(node, PhysicalReader):
-                size = measured.size(node.source)
+                packed = FORMATS.find(node.source.format).is_columnar
+                size = None if packed else measured.size(node.source)
                 known = size is not None or node.source.statistics is not None
                 there = rows_of_files(node, guessed, size) if known else inf
                 rows[id(node)] = there * kept_share(node.filter, node.join_filters, guessed)

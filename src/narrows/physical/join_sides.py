@@ -123,6 +123,10 @@ class Side:
         """Are its rows so few that, once it is read for its keys, it need not be read again?"""
         if self.width is None or not (self.is_filtered or self.filters):
             return False
+        if self.bytes <= _CHEAP:
+            # Where its rows come from is a query inside of a query, and Spark plans each of them
+            # anew wherever it is asked: that takes longer than reading so little again.
+            return False
         return self.rows * self.kept * self.width <= _HANDED_ON
 
     @property
