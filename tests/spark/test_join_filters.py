@@ -93,7 +93,7 @@ def test_the_rows_are_those_of_spark(session: narrows.Session, sql: str) -> None
     assert _sorted(session.query(sql)) == _sorted(session.spark.sql(sql))
 
 
-MEGABYTES = {"few": 1, "some": 300, "many": 2000}
+MEGABYTES = {"few": 5, "some": 300, "many": 2000}
 """As large as they would have to be for all of it to be worth the while."""
 
 

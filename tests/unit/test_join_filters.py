@@ -66,20 +66,24 @@ def read_once(sql: str, **sizes: float | None) -> set[str]:
 
 
 def test_small_tables_tell_what_the_large_one_drops() -> None:
-    assert join_filters(f"{ALL} AND r_name = 'ASIA'") == {
-        "nation": ["nation.n_region in region.r_key"],
-        "supplier": ["supplier.s_nation in nation.n_key where nation.n_region in region.r_key"],
+    asian = f"{ALL} AND r_name = 'ASIA'"
+    tested = {
         "lines": [
             "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key"
             " where nation.n_region in region.r_key"
         ],
+    }
+    assert join_filters(asian) == tested
+    assert join_filters(asian, nation=5, supplier=20) == {
+        "nation": ["nation.n_region in region.r_key"],
+        "supplier": ["supplier.s_nation in nation.n_key where nation.n_region in region.r_key"],
+        **tested,
     }
 
 
 def test_a_large_one_drops_rows_itself() -> None:
     found = join_filters(f"{ALL} AND r_name = 'ASIA'", supplier=200)
     assert found == {
-        "nation": ["nation.n_region in region.r_key"],
         "supplier": ["supplier.s_nation in nation.n_key where nation.n_region in region.r_key"],
         "lines": [
             "lines.l_supplier in supplier.s_key where supplier.s_nation in nation.n_key"
@@ -186,9 +190,16 @@ def test_rows_that_wait_for_another_stream_are_not_dropped() -> None:
 
 
 def test_who_is_asked_for_keys_hands_on_few_rows() -> None:
-    assert read_once(f"{ALL} AND r_name = 'ASIA'") == {"region", "nation", "supplier"}
-    assert read_once(f"{ALL} AND r_name = 'ASIA'", supplier=None) == {"region", "nation"}
-    assert read_once(ALL) == set()
+    asian = f"{ALL} AND r_name = 'ASIA'"
+    assert read_once(asian, region=5, nation=5, supplier=20) == {"region", "nation", "supplier"}
+    assert read_once(asian, region=5, nation=5, supplier=None) == {"region", "nation"}
+    assert read_once(ALL, region=5, nation=5, supplier=20) == set()
+
+
+def test_what_is_soon_read_again_is() -> None:
+    assert "lines" in join_filters(f"{ALL} AND r_name = 'ASIA'")
+    assert read_once(f"{ALL} AND r_name = 'ASIA'") == set()
+    assert read_once(f"{ALL} AND r_name = 'ASIA'", supplier=5) == {"supplier"}
 
 
 def test_many_rows_are_read_once_more() -> None:
@@ -221,16 +232,17 @@ def test_pipelines_read_their_tables_themselves() -> None:
 # --- what Spark is told ---------------------------------------------------------------------------
 
 
-def _kept(sql: str) -> dict[str, float]:
+def _kept(sql: str, **sizes: float | None) -> dict[str, float]:
     """The share of its rows that each reader is thought to ship."""
     return {
         node.source.name: kept_share(node.filter, node.join_filters, Estimates(node))
-        for node in readers(sql)
+        for node in readers(sql, **sizes)
     }
 
 
 def test_what_is_left_by_tests_and_by_the_keys_of_others() -> None:
-    kept = _kept(f"{ALL} AND r_name = 'ASIA' AND o_date > DATE '2020-01-01' AND o_priority <> 'x'")
+    sql = f"{ALL} AND r_name = 'ASIA' AND o_date > DATE '2020-01-01' AND o_priority <> 'x'"
+    kept = _kept(sql, nation=5, supplier=20)
     assert kept["region"] == pytest.approx(0.1)
     assert kept["nation"] == kept["supplier"] == pytest.approx(0.1)  # they are asked for keys
     assert kept["orders"] == pytest.approx(0.3 * 0.9)

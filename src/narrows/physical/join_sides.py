@@ -37,6 +37,18 @@ def shipped_width(reader: PhysicalReader) -> float:
     return sum(type_width(column.dtype) for column in reader.outputs)
 
 
+def rows_of_files(reader: PhysicalReader, estimates: Estimates, size: int | None) -> float:
+    """How many rows a reader has before any test: counted ones, or else by how large files are."""
+    if size is None or reader.source.statistics is not None:
+        return estimates.rows(reader)
+    return size / max(_row_bytes(reader), 1.0)
+
+
+def _row_bytes(reader: PhysicalReader) -> float:
+    """Bytes of the payload of a row, about."""
+    return type_width(reader.source.schema) * _TEXT_PER_BYTE
+
+
 def mega(size: float) -> str:
     return f"{size / 1e6:,.0f} MB"
 
@@ -73,15 +85,12 @@ class Side:
     @staticmethod
     def of(reader: PhysicalReader, estimates: Estimates, size: int | None, *, runs: bool) -> Side:
         """A reader of a table; `runs` if that is joined with a stream, which tests for it."""
-        width = type_width(reader.source.schema) * _TEXT_PER_BYTE
-        rows = estimates.rows(reader)
-        if size is not None and reader.source.statistics is None:
-            rows = size / max(width, 1.0)
+        rows = rows_of_files(reader, estimates, size)
         return Side(
             str(reader.relation.name),
             reader.relation.id,
             rows,
-            rows * width if size is None else float(size),
+            rows * _row_bytes(reader) if size is None else float(size),
             size is not None,
             bool(reader.filter),
             estimates.kept(reader.filter),
@@ -113,6 +122,10 @@ class Side:
     def hands_on(self) -> bool:
         """Are its rows so few that, once it is read for its keys, it need not be read again?"""
         if self.width is None or not (self.is_filtered or self.filters):
+            return False
+        if self.bytes <= _CHEAP:
+            # Where its rows come from is a query inside of a query, and Spark plans each of them
+            # anew wherever it is asked: that takes longer than reading so little again.
             return False
         return self.rows * self.kept * self.width <= _HANDED_ON
 

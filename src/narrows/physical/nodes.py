@@ -388,6 +388,15 @@ class PhysicalDistinct(Distinct):
         return {**super().info(), **({"state": _BY_TASKS} if self.by_tasks else {})}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhysicalGather(UnaryNode):
+    """Brings the rows that tasks have shuffled into one task: what stands above is computed there,
+    and nothing is shuffled once more."""
+
+    def info(self) -> Info:
+        return {"tasks": "1"}
+
+
 class PhysicalDataSink(DataSink):
     pass
 

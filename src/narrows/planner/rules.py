@@ -18,6 +18,7 @@ from narrows.physical.rules.by_index_projection_into_encoder_rewrite import (
     ByIndexProjectionIntoEncoderRewrite,
 )
 from narrows.physical.rules.endless_aggregation_into_reader import EndlessAggregationIntoReader
+from narrows.physical.rules.few_rows_into_one_task import FewRowsIntoOneTask
 from narrows.physical.rules.filter_into_decoder import FilterIntoDecoder
 from narrows.physical.rules.join_filter_into_reader import JoinFilterIntoReader
 from narrows.physical.rules.limit_into_reader import LimitIntoReader
@@ -59,6 +60,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
         MemoryIntoTasks(),  # after those, which leave nothing else that keeps rows
         StreamJoinIntoTasks(),  # likewise
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
+        FewRowsIntoOneTask(measured),  # after those: by what readers leave, and of what they began
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection
         ByIndexProjectionIntoEncoderRewrite(),
         ProjectionIntoReader(ansi),  # last: what is delayed is not computed

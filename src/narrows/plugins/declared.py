@@ -114,6 +114,12 @@ class FormatSpec(Declaration):
         return self.framing_by_options(options) if self.framing_by_options else self.framing
 
     @property
+    def is_columnar(self) -> bool:
+        """Are values packed in its files, column by column? Then columns that nobody asks for are
+        not read, and how large a file is does not say how many rows it has."""
+        return isinstance(self.framing, Container) and self.framing.columnar
+
+    @property
     def takes_messages(self) -> bool:
         """Can it decode a payload that a connector delivers by itself?"""
         return not isinstance(self.framing, Container) or self.framing.takes_messages

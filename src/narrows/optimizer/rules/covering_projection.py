@@ -33,7 +33,6 @@ from narrows.logical.conjuncts import split
 from narrows.logical.nodes import DataSource, Filter, Node
 from narrows.logical.walk import topological
 from narrows.notices import Notice
-from narrows.plugins.declared import Container
 from narrows.plugins.registry import FORMATS
 
 PROJECTION = "projection"
@@ -91,14 +90,9 @@ def _why_not(node: DataSource, copy: TableProjection, tested: set[str]) -> str |
     missing = [name for name in _needed(node) if name not in copy.columns]
     if missing:
         return f"it has no column {', '.join(f'`{name}`' for name in missing[:3])}"
-    if _is_columnar(node.source) and not _sorts(copy, tested):
+    if FORMATS.find(node.source.format).is_columnar and not _sorts(copy, tested):
         return "the table is columnar, too, and the query does not filter by its order"
     return None
-
-
-def _is_columnar(source: Source) -> bool:
-    framing = FORMATS.find(source.format).framing
-    return isinstance(framing, Container) and framing.columnar
 
 
 def _needed(node: DataSource) -> Sequence[str]:

@@ -67,6 +67,7 @@ from narrows.physical.join_filters import kept_share
 from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import (
     PhysicalEndlessAggregation,
+    PhysicalGather,
     PhysicalJoin,
     PhysicalPartialAggregation,
     PhysicalProject,
@@ -353,6 +354,10 @@ class Compiler:
                 if self._memory is not None and is_kept_by_tasks(node):
                     return new_rows(frame, node, self._memory)
                 return frame.with_rows(select(["DISTINCT *"], frame.text))
+            case PhysicalGather(child=child):
+                # Not REPARTITION(1), which would shuffle: the task takes what is shuffled already.
+                frame = self.frame(child)
+                return frame.with_rows(select(["/*+ COALESCE(1) */ *"], frame.text))
             case Keep(child=child, columns=columns):
                 return relational.keep(self.frame(child), columns)
             case Analytic(child=child, calls=calls, relation=relation):

@@ -22,7 +22,7 @@ from narrows.logical.nodes import Aggregation, DecodedSource, Distinct, Join, No
 from narrows.logical.relational_nodes import Analytic, SetOperation
 from narrows.logical.walk import topological
 from narrows.optimizer.estimates import Estimates, type_width
-from narrows.physical.nodes import PhysicalPartialAggregation
+from narrows.physical.nodes import PhysicalGather, PhysicalPartialAggregation
 from narrows.schema import count_leaves
 from narrows.spark.compile.context import Context
 from narrows.spark.compile.plan import compile_plan
@@ -126,6 +126,8 @@ def _shuffles(plan: Node, counts: Mapping[int, ReadCounts]) -> Iterator[Shuffle]
     for node in topological(plan):
         if not isinstance(node, _SHUFFLING) or isinstance(node, PhysicalPartialAggregation):
             continue
+        if any(isinstance(child, PhysicalGather) for child in node.children):
+            continue  # all rows are in one task already
         for child in node.children:
             wanted = [column for column in child.outputs if column.id in live[id(child)]]
             sources = [part for part in topological(child) if isinstance(part, DecodedSource)]
