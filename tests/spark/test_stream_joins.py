@@ -59,7 +59,7 @@ QUERIES = {
     " JOIN (SELECT n, upper(s) AS u FROM r WHERE n % 2 = 0) y ON x.u = y.u",
     "named": f"SELECT l.n, r.n AS other, t.name FROM l JOIN r ON l.s = r.s AND {SOON}"
     " JOIN t ON t.id = l.n % 5",
-    "nested": "SELECT x.n, y.n AS other, x.p, y.q"
+    "nested": "SELECT x.n, y.n AS other, to_json(x.p) AS p, to_json(y.q) AS q"
     " FROM (SELECT n, s, struct(n AS a, array(s, 'b') AS b) AS p FROM l WHERE n % 4 = 0) x"
     " JOIN (SELECT n, s, array(struct(w, d)) AS q FROM r WHERE n % 3 = 0) y ON x.s = y.s",
     "itself": "SELECT a.n, b.n AS other FROM l a JOIN l b ON a.n = b.n + 1 AND a.s = b.s",

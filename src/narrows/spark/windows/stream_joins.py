@@ -40,7 +40,7 @@ def join_sides(node: PhysicalJoin, folders: tuple[str, str]) -> tuple[Side, Side
 
 def join_streams(left: Frame, right: Frame, node: PhysicalJoin, memory: TaskMemory) -> Frame:
     """The rows that match, and those that have none where the join gives them."""
-    how, columns = _how(node), (left.data.schema.fields, right.data.schema.fields)
+    how, columns = _how(node), (_columns(left), _columns(right))
     folders = memory.place(node, 0), memory.place(node, 1)
     schemas = [to_arrow_schema(StructType(fields), timezone="UTC") for fields in columns]
     sides = zip(join_sides(node, folders), schemas, strict=True)
@@ -52,8 +52,8 @@ def join_streams(left: Frame, right: Frame, node: PhysicalJoin, memory: TaskMemo
     else:
         together = both.repartition(memory.tasks, *map(key_name, range(len(how.keys))))
     given = columns[0] if once else [*columns[0], *columns[1]]
-    schema = StructType([StructField(each.name, each.dataType) for each in given])
-    made = left.with_rows(memory.run(together, JoinSpec(left_side, right_side, once), schema))
+    spec = JoinSpec(left_side, right_side, once)
+    made = left.with_rows(memory.run(together, spec, StructType([*given])))
     if once:
         return made
     joined = Frame(
@@ -66,6 +66,11 @@ def join_streams(left: Frame, right: Frame, node: PhysicalJoin, memory: TaskMemo
         return joined
     where = " AND ".join(f"({joined.sql.text(expr)})" for expr in how.rest)
     return joined.with_rows(select(["*"], joined.text, f" WHERE {where}"))
+
+
+def _columns(frame: Frame) -> list[StructField]:
+    """Beside a row of the other side alone, there is NULL in any of them."""
+    return [StructField(field.name, field.dataType) for field in frame.data.schema]
 
 
 def _rows(
