@@ -46,6 +46,7 @@ KINDS = {
     "count windows": Kind("SELECT k, count(*) AS c, max(t) AS t FROM s GROUP BY k, countwindow(2)"),
     "sliding windows": Kind("SELECT k, count(*) AS c FROM s GROUP BY k, slidingwindow('ss', 20)"),
     "distinct rows": Kind("SELECT DISTINCT n, t FROM s"),
+    "united streams": Kind("SELECT n, t FROM s UNION ALL SELECT n, t FROM r"),
     "joined streams": Kind("SELECT s.n, r.t FROM s JOIN r ON s.n = r.n"),
 }
 

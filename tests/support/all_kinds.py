@@ -6,7 +6,7 @@
                          kept                         windows whose rows tasks keep
                          remembered                   acc_sum, lag
                          distinct, once_each          rows that come again: as groups; remembered
-                         joined                       two streams
+                         joined, united               two streams
                          together, filtered, summed   of a shared stream: two in one job, one alone
                          prompt                       of the shared stream, with low latency
                          filled ──► passed            a topic in memory between two of them
@@ -64,6 +64,8 @@ _SELECTS = {
     "once_each": f"SELECT DISTINCT abs(a) DIV {SEVERAL} AS a FROM s",
     "joined": "SELECT e.a, f.b->c AS c FROM e JOIN f ON e.a = f.a"
     " AND f.at BETWEEN e.at AND e.at + INTERVAL '10' SECOND",
+    "united": "SELECT a, b->c AS c FROM s WHERE a % 2 = 0"
+    " UNION ALL SELECT a, b->c FROM f WHERE a % 2 = 1",
     "together": "SELECT a, b->c AS c FROM t",
     "filtered": "SELECT a, abs(a) * 10 AS c FROM t WHERE b->d = 'x'",
     "prompt": "SELECT a, b->c AS c FROM t",
@@ -255,6 +257,7 @@ _OWED: dict[str, Callable[[int], Rows]] = {
     "distinct": _distinct,
     "once_each": _once_each,
     "joined": _plain,
+    "united": _plain,
     "together": _plain,
     "prompt": _plain,
     "filtered": _passing,

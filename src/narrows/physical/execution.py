@@ -50,6 +50,7 @@ from narrows.physical.nodes import (
     PhysicalReader,
     PhysicalStreamingAggregation,
 )
+from narrows.physical.relational_nodes import PhysicalUnion
 from narrows.physical.window_groups import window_groups
 from narrows.physical.window_rows import window_rows
 from narrows.projection.columns import Aspect, DecodeProjection, Path
@@ -93,7 +94,8 @@ def execution_of(plan: Node, *, low_latency: bool = False) -> Execution:
             return Execution(ExecutionMode.CONTINUOUS, how)
         return Execution(ExecutionMode.COPY, f"its readers write, for {why}")
     streams = [node.source for node in sources if not node.source.bounded]
-    if keeping is None and len(streams) == 1 and streams[0].is_fed:
+    is_one = len(streams) == 1 and streams[0].is_fed
+    if keeping is None and (is_one or read_together(rows)):
         return Execution(ExecutionMode.JOBS, f"{_what_spark_does(rows)}, and nothing is kept")
     if keeping is not None and _all_kept_by_tasks(rows):
         how = "tasks keep what is remembered of rows, key by key"
@@ -127,6 +129,8 @@ def _all_kept_by_tasks(rows: Node) -> bool:
 def _what_spark_does(rows: Node) -> str:
     if made_of(rows) is not None:
         return "Spark computes columns"
+    if read_together(rows):
+        return "Spark puts the rows of streams together"
     sorts = batch_of_rows(rows) is not None
     return "Spark sorts the rows of an entry" if sorts else "Spark joins with tables"
 
@@ -140,6 +144,11 @@ def _why_a_query(
     if frames and not shared:
         return f"Spark reads `{frames[0]}`"
     return "Spark computes columns"
+
+
+def read_together(rows: Node) -> bool:
+    """Are entries of several streams read together, though nothing is kept of them?"""
+    return any(isinstance(node, PhysicalUnion) and node.by_entry for node in topological(rows))
 
 
 # --- what a plan is made of -----------------------------------------------------------------------
@@ -223,7 +232,8 @@ def made_of(rows: Node) -> DecodedSource | None:
 
 class MadeOfEntry(NamedTuple):
     """Rows that are made of those of one stream, one by one, and of tables that they are joined
-    with; or of two streams, of which tasks keep rows. And then sorted, it may be."""
+    with; or of several streams, put together or joined by tasks that keep their rows. And then
+    sorted, it may be."""
 
     sources: tuple[DecodedSource, ...]
     tables: tuple[DecodedSource, ...] = ()
@@ -243,14 +253,9 @@ def made_of_entry(rows: Node) -> MadeOfEntry | None:
             case UnaryNode(child=child) if is_kept_by_tasks(node) or isinstance(node, Aggregation):
                 node, meets_others = child, True
             case Join(left=left, right=right) if is_kept_by_tasks(node):
-                sides = made_of_entry(left), made_of_entry(right)
-                if sides[0] is None or sides[1] is None:
-                    return None
-                return MadeOfEntry(
-                    (*sides[0].sources, *sides[1].sources),
-                    (*tables, *sides[0].tables, *sides[1].tables),
-                    meets_others=True,
-                )
+                return _made_of_sides((left, right), tables, meets_others=True)
+            case PhysicalUnion(inputs=inputs) if node.by_entry:
+                return _made_of_sides(inputs, tables, meets_others=meets_others)
             case Join(left=left, right=right) if is_stream(left) != is_stream(right):
                 node, other = (left, right) if is_stream(left) else (right, left)
                 table = made_of(other)
@@ -260,6 +265,20 @@ def made_of_entry(rows: Node) -> MadeOfEntry | None:
             case _:
                 return None
     return MadeOfEntry((node,), tuple(tables), meets_others)
+
+
+def _made_of_sides(
+    sides: Sequence[Node], tables: Sequence[DecodedSource], *, meets_others: bool
+) -> MadeOfEntry | None:
+    made = [made_of_entry(side) for side in sides]
+    known = [each for each in made if each is not None]
+    if len(known) < len(made):
+        return None
+    return MadeOfEntry(
+        tuple(source for each in known for source in each.sources),
+        (*tables, *(table for each in known for table in each.tables)),
+        meets_others or any(each.meets_others for each in known),
+    )
 
 
 def read_alone(rows: Node) -> PhysicalReader | None:

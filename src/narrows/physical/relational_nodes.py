@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from narrows.logical.nodes import Node
+from dataclasses import dataclass, field
+
+from narrows.logical.nodes import Info, Node
 from narrows.logical.relational_nodes import (
     Analytic,
     Keep,
@@ -48,8 +50,14 @@ class PhysicalSparkTable(SparkTable):
     pass
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PhysicalUnion(Union):
-    pass
+    by_entry: bool = field(default=False, compare=False)
+    """Are entries of its streams read together, by a job? Otherwise each is read by a streaming
+    query of Spark's."""
+
+    def info(self) -> Info:
+        return {**super().info(), **({"entries": "together"} if self.by_entry else {})}
 
 
 class PhysicalSetOperation(SetOperation):

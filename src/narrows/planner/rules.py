@@ -28,6 +28,7 @@ from narrows.physical.rules.projection_into_reader import ProjectionIntoReader
 from narrows.physical.rules.stream_join_into_tasks import StreamJoinIntoTasks
 from narrows.physical.rules.streaming_aggregation_rewrite import StreamingAggregationRewrite
 from narrows.physical.rules.streaming_encoder_rewrite import StreamingEncoderRewrite
+from narrows.physical.rules.union_by_entry import UnionByEntry
 from narrows.physical.rules.window_into_reader import WindowIntoReader
 from narrows.physical.rules.window_rows_into_reader import WindowRowsIntoReader
 
@@ -59,6 +60,7 @@ def physical_rules(*, ansi: bool, measured: Measured = NOTHING_MEASURED) -> tupl
         EndlessAggregationIntoReader(ansi),  # as the windows, of streams
         MemoryIntoTasks(),  # after those, which leave nothing else that keeps rows
         StreamJoinIntoTasks(),  # likewise
+        UnionByEntry(),  # after all of those, which leave what nobody keeps anything of
         LimitIntoReader(ansi),  # after those: where groups begin in the reader, it counts groups
         FewRowsIntoOneTask(measured),  # after those: by what readers leave, and of what they began
         StreamingEncoderRewrite(),  # before the next: it delays into encoders above a projection

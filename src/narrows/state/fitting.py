@@ -2,7 +2,7 @@
 
 What was kept so far stays where it is: in Spark's state store, or as rows that tasks have kept. A
 pipeline that was begun before its tasks could keep its windows and groups and what is remembered,
-or fold them, goes on as it did, until it is reset.
+or fold them, or read several streams together, goes on as it did, until it is reset.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _BY_TASKS = frozenset(
         "EndlessAggregationIntoReader",
         "MemoryIntoTasks",
         "StreamJoinIntoTasks",
+        "UnionByEntry",
     }
 )
 _BEFORE = (frozenset({_FOLDED}), _BY_TASKS)
-"""The rules by which tasks keep something, and which of them there may have been none of."""
+"""The rules by which there is no streaming query, and which of them there may have been none of."""
 
 
 def fitting_plan(

@@ -17,6 +17,7 @@ from narrows.expressions.nodes import Column, Expr, columns_of_all, rewrite
 from narrows.logical.nodes import DecodedSource, Join, NamedExpr, Node, Project
 from narrows.logical.streaming.supported import is_stream
 from narrows.logical.walk import topological
+from narrows.physical.execution import read_together
 from narrows.physical.kept_by_tasks import is_kept_by_tasks
 from narrows.physical.nodes import (
     PhysicalDataSource,
@@ -47,6 +48,7 @@ def shape_of(plan: Node) -> Shape:
     """For each source and each operator that keeps state: what it is, and how it is shown."""
     relations: dict[int, int] = {}
     sources, state = [], []
+    together = ["together"] if read_together(plan) else []
     for node in topological(plan):
         if isinstance(node, DecodedSource):
             relations.setdefault(node.relation.id, len(relations))
@@ -59,6 +61,7 @@ def shape_of(plan: Node) -> Shape:
                 "shared" if source.shared else "alone",
                 "entries" if source.is_fed else "by Spark",
                 *source.entry_form,
+                *together,
             ]
             text = f"{source.name} ({source.format}, {source.identity})"
             sources.append({"what": what, "text": text})

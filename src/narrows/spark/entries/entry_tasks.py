@@ -18,7 +18,7 @@ from narrows.connectors.base import SourceUnavailableError
 from narrows.connectors.entry_log import Entry
 from narrows.errors import Code, NarrowsError
 from narrows.spark.entries.lasting import LastingTasks
-from narrows.spark.read.entry_source import entry_to_read, set_entry
+from narrows.spark.read.entry_source import entry_to_read, set_entry, set_entry_of_each
 from narrows.spark.sql.own_session import OwnSession
 from narrows.spark.write.sink import WRITTEN_SCHEMA, receipts_told, tell
 from narrows.worker.carried import Carried
@@ -122,9 +122,16 @@ class WritingJobs:
     """Jobs whose tasks write."""
 
     def __init__(
-        self, spark: SparkSession, make: MakeJob, most: int, planned_for: PlannedFor = _always
+        self,
+        spark: SparkSession,
+        make: MakeJob,
+        most: int,
+        planned_for: PlannedFor = _always,
+        read_with: Callable[[Entry], Sequence[int | None]] = lambda entry: (),
     ) -> None:
+        """`read_with` says which entry of each of several sources an entry stands for."""
         self._own = OwnSession(spark)
+        self._read_with = read_with
         self._jobs = EntryJobs(self._own, make, most, planned_for)
 
     def __len__(self) -> int:
@@ -132,6 +139,7 @@ class WritingJobs:
 
     def copy(self, number: int, entry: Entry, tasks: int) -> Sequence[Receipts]:
         with self._own.running():
+            set_entry_of_each(self._own.spark, self._read_with(entry))
             return receipts_told(self._jobs.run(number, tasks), number)
 
     def check(self) -> None:

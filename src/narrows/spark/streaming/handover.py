@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from narrows.connectors.entry_log import EMPTY
+from narrows.errors import Code, fail
 from narrows.spark.entries.intake import Intake, Taking
 from narrows.spark.read.marker_source import markers_folder
 from narrows.spark.streaming.checkpoint import check_checkpoint, check_unread, marker_position
@@ -19,8 +20,8 @@ from narrows.worker.read_spec import ReadSpec
 
 
 def begin_position(intake: Taking, checkpoint: Path) -> EntryPosition:
-    """The position of a pipeline without a query, which may have had one before; but not if it
-    reads several streams, for then it keeps something of them."""
+    """The position of a pipeline without a query. It may have had one before, but not if it reads
+    several streams: Spark has put together what its batches read, so it goes on with that."""
     position = EntryPosition(intake.log.folder)
     if position.read() is not None:
         return position
@@ -31,6 +32,14 @@ def begin_position(intake: Taking, checkpoint: Path) -> EntryPosition:
         found = marker_position(checkpoint, markers, first_entry(intake.log.folder))
         check_unread(intake.log, found, waiting_in(markers))
         come_to = found.committed
+    elif (checkpoint / "offsets").exists():
+        raise fail(
+            Code.CHECKPOINT_MISMATCH,
+            f"`{checkpoint}` says how far a streaming query has come, and the record of what that"
+            " was made for is gone",
+            hint="restore the state folder from a backup, or start the pipeline anew:"
+            " `narrows reset <pipeline>`",
+        )
     position.begin(come_to)
     return position
 

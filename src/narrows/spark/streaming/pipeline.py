@@ -198,8 +198,8 @@ class PipelineQuery:
 
     def start_writing(self) -> EntryQuery:
         """Starts a pipeline that keeps nothing."""
-        read, tasks = self._entry_tasks()
-        return self._start_entries(Intake(read), WritingSteps(self.write, tasks))
+        intake, tasks = self._entry_tasks()
+        return self._start_entries(intake, WritingSteps(self.write, tasks))
 
     def _start_entries(
         self, intake: Taking, steps: EntrySteps, *, ends: bool = False
@@ -212,22 +212,23 @@ class PipelineQuery:
             steps.stop()
             raise
 
-    def _entry_tasks(self) -> tuple[ReadSpec, EntryTasks]:
-        """What it reads, and who does."""
+    def _entry_tasks(self) -> tuple[Taking, EntryTasks]:
+        """What takes what it reads, and who reads it."""
         spark = self.context.spark
         if self.mode is ExecutionMode.JOBS:
-            ((_, read),) = self._fed
-            made = self._entry_plan
-            return read, WritingJobs(spark, made.make, read.partitions, made.planned_for)
+            made, intake = self._entry_plan, self._intake
+            most = self.context.parallelism
+            jobs = WritingJobs(spark, made.make, most, made.planned_for, intake.read_with)
+            return intake, jobs
         plain = copied_from(self.plan)
         assert plain is not None, "the plan says so"
         read = self._place(plain.node, plain.spec)
         if self.mode is ExecutionMode.COPY:
             work = EntryWork(read, self.write)
-            return read, WritingJobs(spark, copying(work), read.partitions)
+            return Intake(read), WritingJobs(spark, copying(work), read.partitions)
         read = replace(read, partitions=self.tasks)
         work = EntryWork(read, self.write)
-        return read, LastingEntryTasks(spark, self.name, self.tasks, work)
+        return Intake(read), LastingEntryTasks(spark, self.name, self.tasks, work)
 
     @cached_property
     def _entry_plan(self) -> EntryPlan:
