@@ -63,6 +63,8 @@ QUERIES = {
     " FROM (SELECT n, s, struct(n AS a, array(s, 'b') AS b) AS p FROM l WHERE n % 4 = 0) x"
     " JOIN (SELECT n, s, array(struct(w, d)) AS q FROM r WHERE n % 3 = 0) y ON x.s = y.s",
     "itself": "SELECT a.n, b.n AS other FROM l a JOIN l b ON a.n = b.n + 1 AND a.s = b.s",
+    "split": "WITH x AS (SELECT n, s FROM l) SELECT a.n, b.n AS other FROM x a JOIN x b"
+    " ON a.n = b.n + 1 WHERE a.s = 'a'",
     "shared": "SELECT a.n, b.n AS other FROM both a JOIN both b ON a.n = b.n + 1",
 }
 OFF, ON = (f"SET narrows.rule.stream_join_into_tasks = {setting}" for setting in ("off", "on"))

@@ -27,6 +27,8 @@ QUERIES = {
     "three": "SELECT x.n, t.s FROM (SELECT n FROM l UNION ALL SELECT n FROM r UNION ALL"
     " SELECT -n FROM l) x JOIN t ON t.n = x.n % 5",
     "asked": "SELECT n, s FROM l UNION ALL SELECT n, s FROM r WHERE n IN (SELECT n FROM t)",
+    "split": "WITH x AS (SELECT n, s FROM l) SELECT n, s FROM x WHERE n % 3 = 0"
+    " UNION ALL SELECT -n, s FROM x WHERE n % 2 = 0",
     "shared": "SELECT n, s FROM decoded UNION ALL SELECT n, s FROM r",
     "twice_shared": "SELECT n, s FROM decoded UNION ALL SELECT -n, s FROM decoded",
 }

@@ -19,12 +19,12 @@ After:   PhysicalDataSink sink=out_json
                └─PhysicalDecoder schema=[id, page, at]
                  └─PhysicalDataSource source=clicks
 
-Recognises: in a pipeline that reads two streams, their join by something that is equal in both, if
-nothing else is kept between rows. Then no streaming query is needed: a step reads an entry of one
-of them, or of each, in a batch job; the tasks that have some keys look up what is kept of the other
-stream's rows with these, and leave the new ones (`worker/joining/`). Joins that may give a row by
-itself - outer ones -, or only once (LEFT SEMI JOIN), must say how far the event times of two rows
-that match are apart; of an inner join rows are kept for ever where it does not.
+Recognises: in a pipeline that reads two streams, or one twice, their join by something that is
+equal in both, if nothing else is kept between rows. Then no streaming query is needed: a step reads
+an entry of one of them, or of each, in a batch job; the tasks that have some keys look up what is
+kept of the other stream's rows with these, and leave the new ones (`worker/joining/`). Joins that
+may give a row by itself - outer ones -, or only once (LEFT SEMI JOIN), must say how far the event
+times of two rows that match are apart; of an inner join rows are kept for ever where it does not.
 
 Refuses: streams that Spark reads itself, and whatever else is kept beside the join: windows,
 aggregates, functions that remember rows, a second join of streams. Outer joins with a condition
@@ -55,8 +55,8 @@ class StreamJoinIntoTasks:
         sources = [node.source for node in topological(rows) if isinstance(node, DecodedSource)]
         streams = [source for source in sources if not source.bounded]
         keeping = [node for node in topological(rows) if keeps_between_batches(node)]
-        if len(streams) != 2 or not all(source.is_fed for source in streams) or len(keeping) != 1:
-            return None
+        if len(streams) > 2 or not all(source.is_fed for source in streams) or len(keeping) != 1:
+            return None  # both sides may be of one reader
         (join,) = keeping
         if not isinstance(join, PhysicalJoin) or join.by_tasks or stream_join(join) is None:
             return None

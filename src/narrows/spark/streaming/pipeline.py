@@ -298,8 +298,14 @@ class PipelineQuery:
     @cached_property
     def _streams(self) -> list[int]:
         """The relations of what it reads entry by entry."""
-        nodes = topological(self.plan.physical)
-        return [n.relation.id for n in nodes if isinstance(n, PhysicalReader) and n.source.is_fed]
+        return [node.relation.id for node in self._fed_nodes]
+
+    @cached_property
+    def _fed_nodes(self) -> list[PhysicalReader]:
+        """Those that read them; of several that read one relation, with other tests, the first."""
+        nodes = [n for n in topological(self.plan.physical) if isinstance(n, PhysicalReader)]
+        fed = {node.relation.id: node for node in reversed(nodes) if node.source.is_fed}
+        return [node for node in nodes if fed.get(node.relation.id) is node]
 
     @property
     def _intake(self) -> Taking:
@@ -340,9 +346,7 @@ class PipelineQuery:
     @cached_property
     def _fed(self) -> list[tuple[Source, ReadSpec]]:
         """What it reads entry by entry."""
-        nodes = [n for n in topological(self.plan.physical) if isinstance(n, PhysicalReader)]
-        fed = [node for node in nodes if node.source.is_fed]
-        return [(node.source, self._place(node, read_spec(node))) for node in fed]
+        return [(node.source, self._place(node, read_spec(node))) for node in self._fed_nodes]
 
     @property
     def _knows_its_end(self) -> bool:
