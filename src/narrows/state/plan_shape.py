@@ -48,7 +48,7 @@ def shape_of(plan: Node) -> Shape:
     """For each source and each operator that keeps state: what it is, and how it is shown."""
     relations: dict[int, int] = {}
     sources, state = [], []
-    together = ["together"] if read_together(plan) else []
+    together = ["read together"] if read_together(plan) else []
     for node in topological(plan):
         if isinstance(node, DecodedSource):
             relations.setdefault(node.relation.id, len(relations))
@@ -63,7 +63,8 @@ def shape_of(plan: Node) -> Shape:
                 *source.entry_form,
                 *together,
             ]
-            text = f"{source.name} ({source.format}, {source.identity})"
+            how = ", ".join([source.format, source.identity, *together])
+            text = f"{source.name} ({how})"
             sources.append({"what": what, "text": text})
         elif node.keeps_state:
             parts = [f"{key}={value}" for key, value in node.info().items()]

@@ -85,7 +85,11 @@ def test_one_that_cannot_be_asked_does_not_hold_up_the_other(
         return look(self)
 
     monkeypatch.setattr(Intake, "look", away)
-    _take_all(intake)
+    with pytest.raises(SourceUnavailableError):  # a bounded run is to tell
+        intake.look()
+    entry = intake.new(intake.look_patiently())
+    assert entry is not None
+    intake.take(entry)
     assert two.steps() == [[None, 0]]
     assert intake.problem is not None
     assert "it is away" in intake.problem

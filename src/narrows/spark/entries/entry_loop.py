@@ -237,7 +237,7 @@ class EntryQuery:
         intake = self._loop.intake
         while not self._stopped.is_set():
             began = time.monotonic()
-            found = bool(intake.ask(lambda: self._loop.step(intake.look)))
+            found = bool(intake.ask(lambda: self._loop.step(intake.look_patiently)))
             ended = time.monotonic()
             self._rest(ended + looks.after(ended - began, found=found))
 
@@ -251,7 +251,7 @@ class EntryQuery:
                 return
             self._loop.steps.check()
             if intake.seconds_since_look > _KNOWS_ITS_LAG_FOR:
-                intake.ask(intake.look)
+                intake.ask(intake.look_patiently)
             if self._stopped.wait(min(left, _SETTLES_EVERY)):
                 return
 

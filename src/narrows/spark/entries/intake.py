@@ -46,6 +46,9 @@ class Taking(Protocol):
 
     def look(self) -> Any: ...
 
+    def look_patiently(self) -> Any:
+        """The same while a pipeline runs: of several sources, one that is away is left out."""
+
     @property
     def seconds_since_look(self) -> float: ...
 
@@ -121,6 +124,10 @@ class Intake:
     @property
     def seconds_since_look(self) -> float:
         return time.monotonic() - self._asked
+
+    def look_patiently(self) -> Available:
+        """There is no other source; whoever asks has patience (`ask`)."""
+        return self.look()
 
     def new(self, available: Available) -> Entry | None:
         """As much of it as is new, and one micro-batch may have; None if that is nothing."""

@@ -54,7 +54,11 @@ class JointIntake:
         return self._patience.ask(question)
 
     def look(self) -> list[Available | None]:
-        """What each source has now; None of one that cannot be asked."""
+        """What each source has now."""
+        return [intake.look() for intake in self.intakes]
+
+    def look_patiently(self) -> list[Available | None]:
+        """The same; None of one that cannot be asked, which should not hold up the others."""
         return [intake.ask(intake.look) for intake in self.intakes]
 
     @property
@@ -69,12 +73,9 @@ class JointIntake:
             if known < intake.log.last():
                 found.append([known + 1])
                 continue
-            entry = None if has is None else self._admitted(intake, has)
+            entry = None if has is None else intake.new(has)
             found.append([] if entry is None else [None, entry])
         return found if any(found) else None
-
-    def _admitted(self, intake: Intake, available: Available) -> Entry | None:
-        return intake.ask(lambda: intake.new(available))
 
     def take(self, entry: Entry) -> int:
         """Journals what `new` has found: what was not taken before in the logs of its sources, and

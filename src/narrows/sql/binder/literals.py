@@ -175,7 +175,6 @@ def interval_literal(node: exp.Interval) -> Literal | None:
         value = {
             "YEAR": Interval(months=12 * number),
             "MONTH": Interval(months=number),
-            "WEEK": Interval(days=7 * number),
             "DAY": Interval(days=number),
             "HOUR": Interval(seconds=3_600 * number),
             "MINUTE": Interval(seconds=60 * number),
