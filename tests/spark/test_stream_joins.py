@@ -217,3 +217,20 @@ def test_another_select_list_is_refused(
     session.execute(f"CREATE PIPELINE {name} INTO out_{name} AS {changed}")
     with pytest.raises(NarrowsError, match="does not fit"):
         session.start(name, once=True)
+
+
+@pytest.mark.parametrize("rule", [ON, OFF])
+def test_rows_that_are_kept_encoded_are_not_taken_for_others(
+    session: narrows.Session, folder: Path, tmp_path: Path, rule: str
+) -> None:
+    """Columns that nobody computes with are kept as readers have encoded them, in one column."""
+    session.execute(rule)
+    session.execute(f"CREATE SINK files WITH (connector = 'file', path = '{tmp_path / 'out'}')")
+    query = "CREATE PIPELINE p INTO files AS SELECT l.i, r.s FROM l JOIN r ON l.n = r.n"
+    session.execute(query)
+    _put(folder, tmp_path, ("l0",))
+    _run(session, "p")
+    session.execute(f"DROP PIPELINE p; {query.replace('l.i', 'l.t')}")
+    _put(folder, tmp_path, ("r0",))
+    with pytest.raises(NarrowsError, match="does not fit"):
+        session.start("p", once=True)

@@ -29,7 +29,7 @@ from narrows.physical.nodes import (
     PhysicalWindow,
     PhysicalWindowRows,
 )
-from narrows.physical.window_rows import shipped_columns
+from narrows.physical.window_rows import encoded_fields, shipped_columns
 from narrows.sql.scope import Relation
 from narrows.stateful.stored import FORM
 
@@ -74,6 +74,8 @@ def shape_of(plan: Node) -> Shape:
             kept = {"what": what if form is None else [what, form], "text": text}
             if isinstance(node, PhysicalStreamingAggregation) and node.merges:
                 kept["was"] = [canonical.node(node), _PARTIAL_FORM]
+            if isinstance(form, list) and form[0] == _JOIN_FORM:
+                kept["was"] = [what, _JOIN_FORM]
             state.append(kept)
     return {"sources": sources, "state": state}
 
@@ -119,7 +121,9 @@ def _form(node: Node, canonical: _Canonical) -> object:
         if isinstance(partial, PhysicalPartialAggregation):
             return [_PARTIAL_FORM, *(str(column.dtype) for column in partial.relation.columns)]
     if isinstance(node, Join) and is_stream(node.left) and is_stream(node.right):
-        return _JOIN_FORM
+        readers = [each for each in topological(node) if isinstance(each, PhysicalReader)]
+        encoded = [field for reader in readers for field in encoded_fields(reader)]
+        return [_JOIN_FORM, *encoded] if encoded else _JOIN_FORM
     return None
 
 
